@@ -2,8 +2,14 @@ package kernel
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // LLM answers one request. An adapter of a provider implements it; see package
@@ -26,6 +32,7 @@ func (f LLMFunc) Call(ctx context.Context, req *Request, opts CallOptions) (*Ans
 type CallOptions struct {
 	Beat     string
 	Session  string
+	Call     int         // model calls this session made before this one, failed ones included
 	Deadline time.Time   // zero: none
 	OnDelta  func(Delta) // nil: nobody listens; called from the calling goroutine
 }
@@ -72,3 +79,97 @@ type Usage struct {
 // StopReasons lists the stop reasons that end a call properly. Another word is
 // an error of kind unknown: an unknown ending is never taken for a good one.
 var StopReasons = []string{"end_turn", "tool_use", "stop_sequence", "max_tokens", "pause_turn", "refusal"}
+
+// fields answers the members of the request besides its messages.
+func (r *Request) fields() map[string]json.RawMessage {
+	f := maps.Clone(r.Extra)
+	if f == nil {
+		f = map[string]json.RawMessage{}
+	}
+	if r.System != nil {
+		f["system"] = r.System
+	}
+	if r.HasTools {
+		f["tools"] = joinArray(r.Tools)
+	}
+	if r.ToolChoice != nil {
+		f["tool_choice"] = r.ToolChoice
+	}
+	if r.Params != nil {
+		f["params"] = r.Params
+	}
+	return f
+}
+
+// Canonical answers the request as one JSON object with sorted keys: the same
+// log gives the same bytes in any process.
+func (r *Request) Canonical() json.RawMessage {
+	f := r.fields()
+	f["messages"] = joinArray(r.Messages)
+	return appendObject(nil, f)
+}
+
+// Hash answers the SHA-256 of Canonical.
+func (r *Request) Hash() [32]byte { return sha256.Sum256(r.Canonical()) }
+
+// ParseRequest reads a request back from its JSON object, as Canonical writes
+// it or as a script's fold or filter answers it.
+func ParseRequest(raw json.RawMessage) (*Request, error) {
+	fields, err := objectFields(raw)
+	if err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	r := &Request{}
+	if fields["messages"] == nil {
+		return nil, errors.New("request.messages: got nothing, want an array")
+	}
+	if r.Messages, err = messageList(fields["messages"]); err != nil {
+		return nil, err
+	}
+	if tools := fields["tools"]; tools != nil {
+		r.HasTools = true
+		if err := eachItem(tools, func(_ int, v json.RawMessage) { r.Tools = append(r.Tools, v) }); err != nil {
+			return nil, fmt.Errorf("request.tools: %w", err)
+		}
+	}
+	r.System, r.ToolChoice, r.Params = fields["system"], fields["tool_choice"], fields["params"]
+	for _, known := range []string{"messages", "tools", "system", "tool_choice", "params"} {
+		delete(fields, known)
+	}
+	if len(fields) > 0 {
+		r.Extra = fields
+	}
+	return r, nil
+}
+
+func messageList(raw json.RawMessage) (out []json.RawMessage, err error) {
+	if len(raw) == 2 && raw[0] == '{' { // an empty table of a script
+		return nil, nil
+	}
+	bad := error(nil)
+	err = eachItem(raw, func(i int, m json.RawMessage) {
+		if m[0] != '{' && bad == nil {
+			bad = fmt.Errorf("request.messages[%d]: got %s, want an object", i, jsontext.Value(m).Kind())
+		}
+		out = append(out, m)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("request.messages: %w", err)
+	}
+	return out, bad
+}
+
+func joinArray(items []json.RawMessage) json.RawMessage {
+	n := 2
+	for _, it := range items {
+		n += len(it) + 1
+	}
+	b := append(make([]byte, 0, n), '[')
+	for i, it := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, it...)
+	}
+	return append(b, ']')
+}

@@ -1,0 +1,323 @@
+package kernel
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+)
+
+// Log is what a fold may read: the session up to now.
+type Log interface {
+	// Events answers every event with seq ≥ from, in order.
+	Events(ctx context.Context, from int64) ([]*Event, error)
+	// Beats answers the last n beats, oldest first, and with fromSeed the events
+	// before the session's first beat; n ≤ 0 means all beats.
+	Beats(ctx context.Context, n int, fromSeed bool) (beats []BeatRecord, seed []*Event, err error)
+}
+
+// BeatRecord is the events that carry one beat id, in log order.
+type BeatRecord struct {
+	ID     string
+	Events []*Event
+}
+
+// Fold makes the request of the next beat from the log.
+type Fold func(ctx context.Context, log Log, d *Device) (*Request, error)
+
+// DefaultFold folds the whole log with [FoldEvents].
+func DefaultFold(ctx context.Context, log Log, d *Device) (*Request, error) {
+	events, err := log.Events(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	return FoldEvents(events, d), nil
+}
+
+// FoldEvents makes a request from events and from the system and tools of d
+// (nil: neither). It is total: whatever events it is given, in whatever order
+// and however cut, the messages it answers are pair-closed:
+//
+//	F1 every tool_use of an assistant message has exactly one tool_result, and
+//	   all of them stand in the message right behind it, in the order of the calls
+//	F2 every tool_result answers a tool_use of the message before it
+//	F3 no call id occurs twice
+//
+// A result belongs to the call of its own beat; a call without one is closed
+// as interrupted; a result without a call stands nowhere; a user message that
+// was recorded between a call and its result comes after them.
+func FoldEvents(events []*Event, d *Device) *Request {
+	var f folder
+	f.open = map[string][]*slot{}
+	for _, ev := range events {
+		f.add(ev)
+	}
+	req := &Request{Messages: f.messages()}
+	if d != nil {
+		req.System, req.Tools, req.HasTools = d.System, d.specs, d.Tools != nil
+	}
+	return req
+}
+
+// folded is what one event contributes to a conversation; it is computed once.
+type folded struct {
+	message json.RawMessage // of a user or an assistant event
+	calls   []string        // ids of an assistant event's tool_use blocks, in order
+	callID  string          // of a tool_result
+	block   json.RawMessage // of a tool_result: the content block
+	rerun   bool            // a tool_result that supersedes an interrupted one
+	broken  bool            // a tool_result that only records an interruption
+}
+
+// slot is the place of one tool_result in the conversation.
+type slot struct {
+	id     string // as the conversation spells it
+	result *Event
+}
+
+// turn is an assistant message with the places of its results.
+type turn struct {
+	ev    *Event // a msg_user or llm_response
+	slots []*slot
+	names map[int]string // calls that had to be renamed: index → new id
+}
+
+type folder struct {
+	turns []turn
+	open  map[string][]*slot // beat and call id → places, in order
+	used  map[string]bool    // call ids taken
+}
+
+func (f *folder) add(ev *Event) {
+	switch ev.Kind {
+	case MsgUser:
+		if ev.fold().message != nil {
+			f.turns = append(f.turns, turn{ev: ev})
+		}
+	case LLMResponse:
+		f.addAnswer(ev)
+	case ToolResult:
+		f.addResult(ev)
+	}
+}
+
+func (f *folder) addAnswer(ev *Event) {
+	fd := ev.fold()
+	if fd.message == nil {
+		return
+	}
+	t := turn{ev: ev}
+	if len(fd.calls) > 0 && f.used == nil {
+		f.used = map[string]bool{}
+	}
+	fresh := map[string]bool{}
+	for i, id := range fd.calls {
+		s := &slot{id: f.unique(id)}
+		if s.id != id {
+			if t.names == nil {
+				t.names = map[int]string{}
+			}
+			t.names[i] = s.id
+		}
+		key := ev.Beat + "\x00" + id
+		if !fresh[id] { // an id used again by a later message has its own results
+			f.open[key] = nil
+			fresh[id] = true
+		}
+		f.open[key] = append(f.open[key], s)
+		t.slots = append(t.slots, s)
+	}
+	f.turns = append(f.turns, t)
+}
+
+// unique answers id, or id with a number behind it when it is taken.
+func (f *folder) unique(id string) string {
+	name := id
+	for n := 2; f.used[name] || name == ""; n++ {
+		name = id + "_" + strconv.Itoa(n)
+	}
+	f.used[name] = true
+	return name
+}
+
+func (f *folder) addResult(ev *Event) {
+	fd := ev.fold()
+	slots := f.open[ev.Beat+"\x00"+fd.callID]
+	for _, s := range slots {
+		if s.result == nil {
+			s.result = ev
+			return
+		}
+	}
+	for _, s := range slots {
+		if s.result.fold().broken && fd.rerun {
+			s.result = ev
+			return
+		}
+	}
+}
+
+func (f *folder) messages() []json.RawMessage {
+	out := make([]json.RawMessage, 0, 2*len(f.turns))
+	for i := range f.turns {
+		t := &f.turns[i]
+		message := t.ev.fold().message
+		if t.names != nil {
+			message = renamed(t.ev, t.names)
+		}
+		out = append(out, message)
+		if len(t.slots) > 0 {
+			out = append(out, resultsMessage(t.slots))
+		}
+	}
+	return out
+}
+
+func resultsMessage(slots []*slot) json.RawMessage {
+	if len(slots) == 1 && slots[0].result != nil && slots[0].id == slots[0].result.fold().callID {
+		return slots[0].result.fold().message
+	}
+	b := []byte(`{"content":[`)
+	for i, s := range slots {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		switch {
+		case s.result == nil:
+			b = append(b, resultBlock(s.id, quote(interruptedText), true)...)
+		case s.id == s.result.fold().callID:
+			b = append(b, s.result.fold().block...)
+		default:
+			b = append(b, resultOf(s.result, s.id)...)
+		}
+	}
+	return append(b, `],"role":"user"}`...)
+}
+
+// interruptedText is what a model reads about a call whose outcome is unknown.
+const interruptedText = "execution was interrupted before a result was recorded; whether it took effect is unknown"
+
+// fold answers what ev contributes, computing it at the first call.
+func (ev *Event) fold() *folded {
+	if fd := ev.folded.Load(); fd != nil {
+		return fd
+	}
+	fd := &folded{}
+	switch ev.Kind {
+	case MsgUser:
+		fd.message = messageOf("user", ev.Data)
+	case LLMResponse:
+		fd.message = messageOf("assistant", ev.Data)
+		_ = eachItem(fieldOf(ev.Data, "content"), func(_ int, block json.RawMessage) {
+			if textOf(fieldOf(block, "type")) == "tool_use" {
+				fd.calls = append(fd.calls, textOf(fieldOf(block, "id")))
+			}
+		})
+	case ToolResult:
+		fields, _ := objectFields(ev.Data)
+		fd.callID = textOf(fields["call_id"])
+		fd.broken = string(fields["interrupted"]) == "true"
+		fd.rerun = string(fields["rerun"]) == "true"
+		fd.block = resultOf(ev, fd.callID)
+		fd.message = append(append([]byte(`{"content":[`), fd.block...), `],"role":"user"}`...)
+	}
+	ev.folded.Store(fd)
+	return fd
+}
+
+// messageOf answers the message with an event's content, or nil when it has
+// none.
+func messageOf(role string, data json.RawMessage) json.RawMessage {
+	content := fieldOf(data, "content")
+	if content == nil {
+		return nil
+	}
+	b := make([]byte, 0, len(content)+32)
+	b = append(append(b, `{"content":`...), content...)
+	return append(append(append(b, `,"role":"`...), role...), `"}`...)
+}
+
+// resultOf answers the tool_result block of a tool_result event. A result that
+// is not text stands as its JSON text.
+func resultOf(ev *Event, id string) json.RawMessage {
+	result := fieldOf(ev.Data, "result")
+	switch {
+	case result == nil:
+		result = quote("null")
+	case result[0] != '"':
+		result = quote(string(result))
+	}
+	return resultBlock(id, result, string(fieldOf(ev.Data, "ok")) == "false")
+}
+
+func resultBlock(id string, text json.RawMessage, failed bool) json.RawMessage {
+	b := make([]byte, 0, len(text)+len(id)+80)
+	b = append(append(b, `{"content":`...), text...)
+	if failed {
+		b = append(b, `,"is_error":true`...)
+	}
+	b = appendQuoted(append(b, `,"tool_use_id":`...), id)
+	return append(b, `,"type":"tool_result"}`...)
+}
+
+// renamed answers the message of an assistant event with other call ids.
+func renamed(ev *Event, names map[int]string) json.RawMessage {
+	n := -1
+	content := mapBlocks(fieldOf(ev.Data, "content"), func(block json.RawMessage) json.RawMessage {
+		if textOf(fieldOf(block, "type")) != "tool_use" {
+			return block
+		}
+		n++
+		if name, ok := names[n]; ok {
+			return withField(block, "id", quote(name))
+		}
+		return block
+	})
+	return messageOf("assistant", append(append([]byte(`{"content":`), content...), '}'))
+}
+
+// mapBlocks answers an array with each element replaced.
+func mapBlocks(content json.RawMessage, fn func(json.RawMessage) json.RawMessage) json.RawMessage {
+	b := []byte{'['}
+	_ = eachItem(content, func(i int, block json.RawMessage) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, fn(block)...)
+	})
+	return append(b, ']')
+}
+
+// withField answers an object with one member set, its other members as they
+// were and in their order.
+func withField(obj json.RawMessage, name string, v json.RawMessage) json.RawMessage {
+	b, done := []byte{'{'}, false
+	put := func(n string, v json.RawMessage) {
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(appendQuoted(b, n), ':'), v...)
+	}
+	_ = eachField(obj, func(n string, old json.RawMessage) bool {
+		if n == name {
+			old, done = v, true
+		}
+		put(n, old)
+		return true
+	})
+	if !done {
+		put(name, v)
+	}
+	return append(b, '}')
+}
+
+// toolSpec answers what a model is told of a tool.
+func toolSpec(name string, t Tool) json.RawMessage {
+	fields := map[string]json.RawMessage{"name": quote(name)}
+	if t.Description != "" {
+		fields["description"] = quote(t.Description)
+	}
+	if t.InputSchema != nil {
+		fields["input_schema"] = t.InputSchema
+	}
+	return appendObject(nil, fields)
+}

@@ -1,0 +1,202 @@
+package kernel
+
+import (
+	"context"
+
+	"github.com/knl-run/knl/kernel/store"
+)
+
+// tail is the end of a log that a handle keeps decoded, so that a beat reads
+// what the last one left behind and not the whole log.
+//
+//	I3 events are the records first…first+len(events)-1, the last one the head
+//	I4 unless strange, groups are the last len(groups) rows of the group index
+type tail struct {
+	first   int64
+	events  []*Event
+	groups  []store.Group
+	strange bool   // an event came whose beat may be older than groups
+	need    int64  // the lowest seq that the latest read asked for
+	unread  int    // events added since then
+	minted  string // the beat this handle is making: known to be new
+}
+
+const (
+	tailSlack = 512  // events kept beyond what reads ask for
+	tailIdle  = 4096 // events after which an old read no longer counts
+)
+
+func (t *tail) reset(first int64) { *t = tail{first: first, need: first} }
+
+func (t *tail) add(ev *Event) {
+	t.events = append(t.events, ev)
+	if ev.Beat != "" && !t.strange {
+		t.index(ev)
+	}
+	if t.unread++; t.unread > tailIdle {
+		t.need, t.unread = ev.Seq, 0
+	}
+	if extra := t.need - t.first - tailSlack; extra > tailSlack {
+		t.events = append([]*Event(nil), t.events[extra:]...)
+		t.first += extra
+	}
+}
+
+// index keeps groups true to I4 over an event with a beat.
+func (t *tail) index(ev *Event) {
+	n := len(t.groups)
+	switch {
+	case n > 0 && t.groups[n-1].ID == ev.Beat:
+	case ev.Beat == t.minted:
+		t.groups = append(t.groups, store.Group{ID: ev.Beat, First: ev.Seq})
+		if extra := len(t.groups) - tailSlack; extra > tailSlack {
+			t.groups = append([]store.Group(nil), t.groups[extra:]...)
+		}
+	default:
+		t.strange = true
+	}
+}
+
+// since answers the decoded events from seq on.
+func (t *tail) since(from int64) []*Event {
+	if i := from - t.first; i < int64(len(t.events)) {
+		return t.events[max(i, 0):len(t.events):len(t.events)]
+	}
+	return nil
+}
+
+// reach extends the tail back to seq from.
+func (s *Session) reach(ctx context.Context, from int64) error {
+	from = max(from, 1)
+	if from < s.tail.first {
+		older, err := s.k.events(ctx, s.id, from, s.tail.first-1)
+		if err != nil {
+			return err
+		}
+		s.tail.events = append(older, s.tail.events...)
+		s.tail.first = from
+	}
+	s.tail.need, s.tail.unread = from, 0
+	return nil
+}
+
+// Events answers the events with seq ≥ from, in order.
+func (s *Session) Events(ctx context.Context, from int64) ([]*Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.catchUp(ctx); err != nil {
+		return nil, wrap("events", err)
+	}
+	if err := s.reach(ctx, from); err != nil {
+		return nil, wrap("events", err)
+	}
+	return s.tail.since(from), nil
+}
+
+// Tail answers the last n events.
+func (s *Session) Tail(ctx context.Context, n int64) ([]*Event, error) {
+	length, err := s.Len(ctx)
+	if err != nil || n <= 0 {
+		return nil, err
+	}
+	return s.Events(ctx, max(1, length-n+1))
+}
+
+// Beats answers the last n beats, oldest first, each with the events that
+// carry its id; with fromSeed also the events before the session's first beat.
+// n ≤ 0 means all. It reads O(n) beats.
+func (s *Session) Beats(ctx context.Context, n int, fromSeed bool) ([]BeatRecord, []*Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	beats, err := s.beats(ctx, n)
+	if err != nil || !fromSeed {
+		return beats, nil, wrap("beats", err)
+	}
+	seed, err := s.seed(ctx)
+	return beats, seed, wrap("beats", err)
+}
+
+func (s *Session) beats(ctx context.Context, n int) ([]BeatRecord, error) {
+	if err := s.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	groups, err := s.groups(ctx, n)
+	if err != nil || len(groups) == 0 {
+		return nil, err
+	}
+	if err := s.reach(ctx, groups[0].First); err != nil {
+		return nil, err
+	}
+	at := make(map[string]int, len(groups))
+	out := make([]BeatRecord, len(groups))
+	for i, g := range groups {
+		at[g.ID], out[i].ID = i, g.ID
+	}
+	for _, ev := range s.tail.since(groups[0].First) {
+		if i, ok := at[ev.Beat]; ok {
+			out[i].Events = append(out[i].Events, ev)
+		}
+	}
+	return out, nil
+}
+
+// groups answers the last n rows of the group index, from memory when it can.
+func (s *Session) groups(ctx context.Context, n int) ([]store.Group, error) {
+	t := &s.tail
+	if n > 0 && !t.strange && len(t.groups) >= n {
+		return t.groups[len(t.groups)-n:], nil
+	}
+	rows, err := s.k.store.Groups(ctx, s.id, n)
+	if err == nil {
+		t.groups, t.strange = rows, false
+	}
+	return rows, err
+}
+
+// seed answers the events before the first beat.
+func (s *Session) seed(ctx context.Context) ([]*Event, error) {
+	to := s.st.First - 1
+	if to < 0 { // no beat yet: all of it is seed
+		to = s.head.Seq
+	}
+	if to == 0 {
+		return nil, nil
+	}
+	if s.tail.first == 1 {
+		return s.tail.events[:to:to], nil
+	}
+	return s.k.events(ctx, s.id, 1, to)
+}
+
+// event answers one recorded event.
+func (s *Session) event(ctx context.Context, seq int64) (*Event, error) {
+	if i := seq - s.tail.first; i >= 0 && i < int64(len(s.tail.events)) {
+		return s.tail.events[i], nil
+	}
+	evs, err := s.k.events(ctx, s.id, seq, seq)
+	if err != nil || len(evs) == 0 {
+		return nil, err
+	}
+	return evs[0], nil
+}
+
+// beat answers the events that carry a beat id.
+func (s *Session) beat(ctx context.Context, id string) ([]*Event, error) {
+	first, err := s.k.store.FindGroup(ctx, s.id, id)
+	if err != nil {
+		return nil, err
+	}
+	var out []*Event
+	evs := s.tail.since(first)
+	if first < s.tail.first {
+		if evs, err = s.k.events(ctx, s.id, first, 0); err != nil {
+			return nil, err
+		}
+	}
+	for _, ev := range evs {
+		if ev.Beat == id {
+			out = append(out, ev)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,391 @@
+package kernel
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"strconv"
+
+	"github.com/knl-run/knl/kernel/store"
+)
+
+// A request repeats nearly all of the request before it, and what is new in it
+// mostly stands in the log already. So llm_request does not hold the request
+// but how to make it again:
+//
+//	hash      SHA-256 of the canonical request, hex
+//	base      seq of the request this one is written against; absent: none
+//	messages  list of {"keep":[from,count]} of the base's messages,
+//	          {"events":[seq,…]} the message that rule 1 makes of these events,
+//	          {"message":{…}} itself
+//	rule      1: the fold's message of one msg_user, one llm_response, or the
+//	          tool_results of one reply
+//	rest      {"seq":n} another llm_request that holds the same members besides
+//	          messages, or {"fields":{…}} themselves
+//
+//	I5 the request rebuilt from its record has the recorded hash
+const foldRule = 1
+
+// sentRequest is what a handle remembers of the request it recorded last.
+type sentRequest struct {
+	seq      int64
+	restSeq  int64 // the record whose rest is written out
+	rest     json.RawMessage
+	messages []json.RawMessage
+	index    map[uint64]int // hash of a message → its place; the last one wins
+}
+
+var hashSeed = maphash.MakeSeed()
+
+func sent(seq int64, r *Request, rest json.RawMessage, restSeq int64) *sentRequest {
+	return &sentRequest{seq: seq, restSeq: restSeq, rest: rest, messages: r.Messages}
+}
+
+// find answers where m stands in the request, or -1.
+func (p *sentRequest) find(m json.RawMessage) int {
+	if p.index == nil {
+		p.index = make(map[uint64]int, len(p.messages))
+		for i, old := range p.messages {
+			p.index[maphash.Bytes(hashSeed, old)] = i
+		}
+	}
+	if i, ok := p.index[maphash.Bytes(hashSeed, m)]; ok && bytes.Equal(p.messages[i], m) {
+		return i
+	}
+	return -1
+}
+
+// same says whether message i of the base is m; slices that are the very same
+// need no comparison.
+func (p *sentRequest) same(i int, m json.RawMessage) bool {
+	if i >= len(p.messages) || len(p.messages[i]) != len(m) {
+		return false
+	}
+	old := p.messages[i]
+	return len(m) == 0 || &old[0] == &m[0] || bytes.Equal(old, m)
+}
+
+// recipe answers the llm_request event that stores r, and what to remember of
+// it once it is recorded. s.mu is held.
+func (s *Session) recipe(r *Request, beat string, seq int64) (*Event, *sentRequest) {
+	canonical := r.Canonical()
+	hash := sha256.Sum256(canonical)
+	rest := json.RawMessage(appendObject(nil, r.fields()))
+	fields := map[string]any{"hash": hex.EncodeToString(hash[:]), "rule": foldRule}
+	next := sent(seq, r, rest, seq)
+	base := s.last
+	if base != nil {
+		fields["base"] = base.seq
+	}
+	if base != nil && bytes.Equal(base.rest, rest) {
+		next.restSeq = base.restSeq
+		fields["rest"] = json.RawMessage(`{"seq":` + strconv.FormatInt(base.restSeq, 10) + `}`)
+	} else {
+		fields["rest"] = json.RawMessage(append(append([]byte(`{"fields":`), rest...), '}'))
+	}
+	fields["messages"] = s.messageRecipe(r.Messages, base)
+	return kernelEvent(LLMRequest, beat, fields), next
+}
+
+// messageRecipe writes messages as kept ranges of the base, as events, or out.
+func (s *Session) messageRecipe(messages []json.RawMessage, base *sentRequest) json.RawMessage {
+	w := recipeWriter{b: []byte{'['}}
+	from := int64(1)
+	if base != nil {
+		from = base.seq + 1
+	}
+	known := recordedMessages(s.tail.since(from))
+	for _, m := range messages {
+		if base != nil {
+			if i := w.next; w.count > 0 && base.same(i, m) {
+				w.keep(i)
+				continue
+			}
+			if w.n == 0 && base.same(0, m) {
+				w.keep(0)
+				continue
+			}
+			if i := base.find(m); i >= 0 {
+				w.keep(i)
+				continue
+			}
+		}
+		if seqs := known.find(m); seqs != nil {
+			w.events(seqs)
+			continue
+		}
+		w.message(m)
+	}
+	w.flush()
+	return append(w.b, ']')
+}
+
+// recipeWriter joins neighbouring messages of the base into ranges.
+type recipeWriter struct {
+	b     []byte
+	n     int // operations written or pending
+	start int // the pending range
+	count int
+	next  int // start+count
+}
+
+func (w *recipeWriter) keep(i int) {
+	if w.count > 0 && i == w.next {
+		w.count++
+		w.next++
+		return
+	}
+	w.flush()
+	w.start, w.count, w.next = i, 1, i+1
+	w.n++
+}
+
+func (w *recipeWriter) flush() {
+	if w.count == 0 {
+		return
+	}
+	w.comma()
+	w.b = fmt.Appendf(w.b, `{"keep":[%d,%d]}`, w.start, w.count)
+	w.count = 0
+}
+
+func (w *recipeWriter) events(seqs []int64) {
+	w.flush()
+	w.comma()
+	w.n++
+	w.b = append(w.b, `{"events":[`...)
+	for i, seq := range seqs {
+		if i > 0 {
+			w.b = append(w.b, ',')
+		}
+		w.b = strconv.AppendInt(w.b, seq, 10)
+	}
+	w.b = append(w.b, `]}`...)
+}
+
+func (w *recipeWriter) message(m json.RawMessage) {
+	w.flush()
+	w.comma()
+	w.n++
+	w.b = append(append(append(w.b, `{"message":`...), m...), '}')
+}
+
+func (w *recipeWriter) comma() {
+	if len(w.b) > 1 {
+		w.b = append(w.b, ',')
+	}
+}
+
+// recorded is a message that rule 1 makes of events.
+type recorded struct {
+	seqs    []int64
+	message json.RawMessage
+}
+
+type recordedList []recorded
+
+// recordedMessages answers what rule 1 makes of events: each on its own, and
+// the results of one beat together.
+func recordedMessages(events []*Event) recordedList {
+	var out recordedList
+	results := map[string][]*Event{}
+	for _, ev := range events {
+		switch ev.Kind {
+		case MsgUser, LLMResponse, ToolResult:
+			if m := ev.fold().message; m != nil {
+				out = append(out, recorded{[]int64{ev.Seq}, m})
+			}
+			if ev.Kind == ToolResult {
+				results[ev.Beat] = append(results[ev.Beat], ev)
+			}
+		}
+	}
+	for _, evs := range results {
+		if len(evs) > 1 {
+			seqs := make([]int64, len(evs))
+			for i, ev := range evs {
+				seqs[i] = ev.Seq
+			}
+			out = append(out, recorded{seqs, ruleMessage(evs)})
+		}
+	}
+	return out
+}
+
+func (l recordedList) find(m json.RawMessage) []int64 {
+	for _, r := range l {
+		if len(r.message) == len(m) && bytes.Equal(r.message, m) {
+			return r.seqs
+		}
+	}
+	return nil
+}
+
+// ruleMessage is rule 1.
+func ruleMessage(events []*Event) json.RawMessage {
+	if len(events) == 1 {
+		return events[0].fold().message
+	}
+	b := []byte(`{"content":[`)
+	for i, ev := range events {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, ev.fold().block...)
+	}
+	return append(b, `],"role":"user"}`...)
+}
+
+// Request rebuilds the request of a beat whole and verifies its hash.
+func (s *Session) Request(ctx context.Context, beat string) (*Request, error) {
+	const method = "request"
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.catchUp(ctx); err != nil {
+		return nil, wrap(method, err)
+	}
+	evs, err := s.beat(ctx, beat)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, wrap(method, err)
+	}
+	for _, ev := range evs {
+		if ev.Kind == LLMRequest && fieldOf(ev.Data, "hash") != nil {
+			req, err := s.rebuild(ctx, ev)
+			return req, wrap(method, err)
+		}
+	}
+	return nil, faultf(Validation, method, "session %s has no request of a beat %q", s.id, beat)
+}
+
+// recipeData is llm_request's data as rebuild reads it.
+type recipeData struct {
+	Hash     string `json:"hash"`
+	Base     int64  `json:"base"`
+	Rule     int    `json:"rule"`
+	Messages []struct {
+		Keep    []int           `json:"keep"`
+		Events  []int64         `json:"events"`
+		Message json.RawMessage `json:"message"`
+	} `json:"messages"`
+	Rest struct {
+		Seq    int64           `json:"seq"`
+		Fields json.RawMessage `json:"fields"`
+	} `json:"rest"`
+}
+
+func readRecipe(ev *Event) (*recipeData, error) {
+	d := &recipeData{}
+	if err := json.Unmarshal(ev.Data, d); err != nil {
+		return nil, fmt.Errorf("record %d: request: %w: %w", ev.Seq, err, store.ErrCorrupt)
+	}
+	if d.Rule != foldRule {
+		return nil, fmt.Errorf("record %d: request is written by rule %d, this knl knows rule %d: use a newer knl", ev.Seq, d.Rule, foldRule)
+	}
+	return d, nil
+}
+
+// rebuild walks back to a request without a base, or to the one rebuilt last,
+// and makes each one up to ev.
+func (s *Session) rebuild(ctx context.Context, ev *Event) (*Request, error) {
+	var chain []*recipeData
+	var messages []json.RawMessage
+	for at := ev; ; {
+		d, err := readRecipe(at)
+		if err != nil {
+			return nil, err
+		}
+		chain = append(chain, d)
+		if d.Base == 0 || d.Base >= at.Seq {
+			break
+		}
+		if d.Base == s.cookedSeq {
+			messages = s.cooked
+			break
+		}
+		if at, err = s.requestAt(ctx, d.Base); err != nil {
+			return nil, err
+		}
+	}
+	for i := len(chain) - 1; i >= 0; i-- {
+		next, err := s.cook(ctx, chain[i], messages)
+		if err != nil {
+			return nil, err
+		}
+		messages = next
+	}
+	req, err := s.finish(ctx, ev, chain[0], messages)
+	if err == nil {
+		s.cookedSeq, s.cooked = ev.Seq, messages
+	}
+	return req, err
+}
+
+func (s *Session) requestAt(ctx context.Context, seq int64) (*Event, error) {
+	ev, err := s.event(ctx, seq)
+	if err != nil {
+		return nil, err
+	}
+	if ev == nil || ev.Kind != LLMRequest {
+		return nil, fmt.Errorf("record %d: want an llm_request: %w", seq, store.ErrCorrupt)
+	}
+	return ev, nil
+}
+
+// cook makes the messages of one recipe from those of its base.
+func (s *Session) cook(ctx context.Context, d *recipeData, base []json.RawMessage) ([]json.RawMessage, error) {
+	var out []json.RawMessage
+	for i, op := range d.Messages {
+		switch {
+		case op.Message != nil:
+			out = append(out, op.Message)
+		case len(op.Keep) == 2 && op.Keep[0] >= 0 && op.Keep[1] >= 0 && op.Keep[0]+op.Keep[1] <= len(base):
+			out = append(out, base[op.Keep[0]:op.Keep[0]+op.Keep[1]]...)
+		case len(op.Events) > 0:
+			evs := make([]*Event, len(op.Events))
+			for j, seq := range op.Events {
+				ev, err := s.event(ctx, seq)
+				if err != nil {
+					return nil, err
+				}
+				if ev == nil {
+					return nil, fmt.Errorf("record %d is missing: %w", seq, store.ErrCorrupt)
+				}
+				evs[j] = ev
+			}
+			out = append(out, ruleMessage(evs))
+		default:
+			return nil, fmt.Errorf("request messages[%d] cannot be read: %w", i, store.ErrCorrupt)
+		}
+	}
+	return out, nil
+}
+
+func (s *Session) finish(ctx context.Context, ev *Event, d *recipeData, messages []json.RawMessage) (*Request, error) {
+	rest := d.Rest.Fields
+	if rest == nil {
+		holder, err := s.requestAt(ctx, d.Rest.Seq)
+		if err != nil {
+			return nil, err
+		}
+		h, err := readRecipe(holder)
+		if err != nil {
+			return nil, err
+		}
+		rest = h.Rest.Fields
+	}
+	fields, err := objectFields(rest)
+	if err != nil {
+		return nil, fmt.Errorf("record %d: request rest: %w: %w", ev.Seq, err, store.ErrCorrupt)
+	}
+	fields["messages"] = joinArray(messages)
+	whole := appendObject(nil, fields)
+	if hash := sha256.Sum256(whole); hex.EncodeToString(hash[:]) != d.Hash {
+		return nil, fmt.Errorf("record %d: rebuilt request has hash %x, want %.12s: %w", ev.Seq, hash[:6], d.Hash, store.ErrCorrupt)
+	}
+	return ParseRequest(whole)
+}

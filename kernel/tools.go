@@ -1,0 +1,395 @@
+package kernel
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const maxResult = 16 << 20 // bytes of one tool result
+
+// closing is why a call does not run.
+type closing struct {
+	mark string // a flag of its tool_result: "truncated", "malformed", "denied", …
+	text string // what the model reads
+}
+
+// take reads the model's answer: it gives every call an id that is used once
+// in the session, and every call without arguments an empty object. An answer
+// that cannot be read is an error and nothing of it runs.
+func (b *beat) take(a *Answer) error {
+	b.answer = a
+	content := a.Content
+	if len(content) == 0 {
+		content = json.RawMessage("[]")
+	}
+	clean, mended, err := validText(content)
+	if err != nil {
+		return brokenAnswer("content: %s", err)
+	}
+	b.reply = &Reply{Beat: b.id, Content: clean, Usage: a.Usage, StopReason: a.StopReason,
+		RefusalDetail: a.RefusalDetail, Tools: []ToolRun{}}
+	if a.Refused {
+		if b.reply.RefusalKind = a.RefusalKind; a.RefusalKind == "" {
+			return brokenAnswer("refused without a kind")
+		}
+	}
+	b.shut = map[int]closing{}
+	rewritten, changed := []json.RawMessage{}, false
+	err = eachItem(clean, func(i int, block json.RawMessage) {
+		next, berr := b.takeBlock(i, block)
+		if berr != nil && err == nil {
+			err = berr
+		}
+		changed = changed || len(next) != len(block) || !bytes.Equal(next, block)
+		rewritten = append(rewritten, next)
+	})
+	switch {
+	case clean[0] != '[':
+		return brokenAnswer("content: got %s, want an array of blocks", jsontext.Value(clean).Kind())
+	case err != nil:
+		return err
+	}
+	if changed {
+		b.reply.Content = joinArray(rewritten)
+	}
+	b.answer.Content = b.reply.Content
+	b.mended = mended
+	return nil
+}
+
+func brokenAnswer(format string, args ...any) error {
+	return &CallError{Kind: Unknown, Message: "the llm's answer cannot be read: " + fmt.Sprintf(format, args...)}
+}
+
+// takeBlock answers a block as it is recorded, and lists the call it asks for.
+func (b *beat) takeBlock(i int, block json.RawMessage) (json.RawMessage, error) {
+	fields, err := objectFields(block)
+	if err != nil {
+		return block, brokenAnswer("content[%d]: %s", i+1, err)
+	}
+	if textOf(fields["type"]) != "tool_use" {
+		return block, nil
+	}
+	c := &Call{Name: textOf(fields["name"]), Args: fields["input"]}
+	if c.Name == "" {
+		return block, brokenAnswer("content[%d]: tool_use without a name", i+1)
+	}
+	n := len(b.calls)
+	given := textOf(fields["id"])
+	if c.ID, err = b.callID(given, n+1); err != nil {
+		return block, err
+	}
+	if c.ID != given {
+		block = withField(block, "id", quote(c.ID))
+		if given != "" {
+			block = withField(block, "provider_id", quote(given))
+		}
+	}
+	if raw := fields["raw_input"]; raw != nil {
+		b.shut[n] = closing{"malformed", "the arguments are not JSON, so the call did not run: send it again with valid JSON"}
+	}
+	if c.Args == nil || string(c.Args) == "null" {
+		c.Args = json.RawMessage("{}")
+		block = withField(block, "input", c.Args)
+	}
+	c.Block = block
+	b.calls = append(b.calls, c)
+	return block, nil
+}
+
+// callID answers the provider's id when this session has not used it, else one
+// made of the beat and the call's number.
+func (b *beat) callID(given string, n int) (string, error) {
+	minted := b.id + "/" + strconv.Itoa(n)
+	if given == "" {
+		return minted, nil
+	}
+	for _, c := range b.calls {
+		if c.ID == given {
+			return minted, nil
+		}
+	}
+	used, err := b.s.k.store.Marked(context.WithoutCancel(b.ctx), b.s.id, given)
+	if err != nil {
+		return "", wrap("beat", err)
+	}
+	if used {
+		return minted, nil
+	}
+	return given, nil
+}
+
+// response makes the llm_response event.
+func (b *beat) response() *Event {
+	fields := map[string]any{"content": b.reply.Content, "usage": b.reply.Usage.encode()}
+	if b.reply.StopReason != "" {
+		fields["stop_reason"] = b.reply.StopReason
+	}
+	if b.answer.Refused {
+		refusal := map[string]json.RawMessage{"kind": quote(b.reply.RefusalKind)}
+		if b.reply.RefusalDetail != "" {
+			refusal["detail"] = quote(b.reply.RefusalDetail)
+		}
+		fields["refusal"] = json.RawMessage(appendObject(nil, refusal))
+	}
+	return b.noted(LLMResponse, fields, b.mended)
+}
+
+// noted is kernelEvent with the count of what the door mended.
+func (b *beat) noted(kind string, fields map[string]any, mended int) *Event {
+	ev := kernelEvent(kind, b.id, fields)
+	if mended > 0 {
+		ev.Meta = json.RawMessage(`{"mended":` + strconv.Itoa(mended) + `}`)
+	}
+	return ev
+}
+
+func (u Usage) encode() json.RawMessage {
+	b := fmt.Appendf(nil, `{"cache_read_tokens":%d,"cache_write_tokens":%d,"input_tokens":%d,"output_tokens":%d,"thinking_tokens":%d}`,
+		u.CacheRead, u.CacheWrite, u.Input, u.Output, u.Thinking)
+	return b
+}
+
+// shutAll closes every call that is not closed yet.
+func (b *beat) shutAll(mark, text string) {
+	for i := range b.calls {
+		if _, done := b.shut[i]; !done {
+			b.shut[i] = closing{mark, text}
+		}
+	}
+}
+
+// decide asks the tool policy about every call before any runs.
+func (b *beat) decide() *Outcome {
+	for i, c := range b.calls {
+		if _, done := b.shut[i]; done {
+			continue
+		}
+		if out := b.decideOne(i, c); out != nil {
+			b.shutAll("not_run", "the beat ended before this call ran")
+			return out
+		}
+	}
+	return nil
+}
+
+func (b *beat) decideOne(i int, c *Call) *Outcome {
+	if b.d.Policy != nil {
+		type verdict struct {
+			d      Decision
+			reason string
+		}
+		v, err := guard(func() (v verdict, err error) {
+			v.d, v.reason, err = b.d.Policy(b.ctx, c, b.answer)
+			return v, err
+		})
+		switch {
+		case err != nil:
+			b.shut[i] = closing{"denied", "denied by policy: the policy raised: " + err.Error()}
+			return nil
+		case v.d == Deny && v.reason != "":
+			b.shut[i] = closing{"denied", "denied by policy: " + v.reason}
+			return nil
+		case v.d == Deny:
+			b.shut[i] = closing{"denied", "denied by policy"}
+			return nil
+		case v.d != Run && v.d != "":
+			out := failed(StageConf, &Detail{Message: fmt.Sprintf("tool_policy: got %q for the call of %q, want run or deny", v.d, c.Name)})
+			return &out
+		}
+	}
+	if why, bad := b.d.refuses(c); bad {
+		b.shut[i] = why
+	}
+	return nil
+}
+
+// refuses says why a call cannot run whatever the policy says.
+func (d *Device) refuses(c *Call) (closing, bool) {
+	if _, ok := d.Tools[c.Name]; !ok {
+		names := slices.Sorted(maps.Keys(d.Tools))
+		text := fmt.Sprintf("tool %q not found", c.Name)
+		if len(names) > 0 {
+			text += ": the tools are " + strings.Join(names, ", ")
+		}
+		return closing{"unknown_tool", text}, true
+	}
+	schema := d.schemas[c.Name]
+	if schema == nil {
+		return closing{}, false
+	}
+	args, err := jsonschema.UnmarshalJSON(bytes.NewReader(c.Args))
+	if err == nil {
+		err = schema.Validate(args)
+	}
+	if err != nil {
+		return closing{"bad_args", "the arguments do not match the tool's input_schema: " + err.Error()}, true
+	}
+	return closing{}, false
+}
+
+// runTools runs the calls in order and records them: each tool_call before its
+// handler, each result with the next call.
+func (b *beat) runTools() error {
+	for i := 0; i < len(b.calls); {
+		n := b.batch(i)
+		if n == 0 {
+			b.queue = append(b.queue, b.callEvent(b.calls[i]), b.closed(i))
+			i++
+			continue
+		}
+		group := b.calls[i : i+n]
+		need := lazy
+		for _, c := range group {
+			b.queue = append(b.queue, b.callEvent(c))
+			if b.d.Tools[c.Name].Effects != Read {
+				need = barrier
+			}
+		}
+		if err := b.write(need); err != nil {
+			return err
+		}
+		b.queue = append(b.queue, b.runGroup(group)...)
+		if i += n; b.ctx.Err() != nil && !b.halted {
+			b.halted = true
+			b.shutAll("not_run", "not run: "+context.Cause(b.ctx).Error())
+		}
+	}
+	return b.write(lazy)
+}
+
+// batch answers how many calls from i on run together: none when i is closed,
+// one, or as many neighbours as are marked parallel.
+func (b *beat) batch(i int) int {
+	n := 0
+	for ; i+n < len(b.calls); n++ {
+		if _, shut := b.shut[i+n]; shut {
+			break
+		}
+		if !b.d.Tools[b.calls[i+n].Name].Parallel {
+			return max(n, 1)
+		}
+	}
+	return n
+}
+
+// runGroup runs calls that are marked parallel beside each other and answers
+// their results in the order of the calls.
+func (b *beat) runGroup(group []*Call) []*Event {
+	out := make([]*Event, len(group))
+	runs := make([]ToolRun, len(group))
+	if len(group) == 1 {
+		out[0], runs[0] = b.runCall(group[0])
+	} else {
+		var wg sync.WaitGroup
+		width := make(chan struct{}, b.d.Parallel)
+		for i, c := range group {
+			width <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-width }()
+				out[i], runs[i] = b.runCall(c)
+			})
+		}
+		wg.Wait()
+	}
+	b.reply.Tools = append(b.reply.Tools, runs...)
+	return out
+}
+
+func (b *beat) runCall(c *Call) (*Event, ToolRun) {
+	result, err := b.d.handle(b.ctx, b.s, b.id, c)
+	return b.resultEvent(c, result, err, nil)
+}
+
+// handle runs the handler of one call.
+func (d *Device) handle(ctx context.Context, s *Session, beat string, c *Call) (json.RawMessage, error) {
+	tool := d.Tools[c.Name]
+	tc := ToolContext{Session: s, Beat: beat, CallID: c.ID, IdempotencyKey: s.id + "/" + c.ID}
+	if tool.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, tool.Timeout, errToolTimeout)
+		defer cancel()
+	}
+	if at, ok := ctx.Deadline(); ok {
+		tc.Deadline = at
+	}
+	result, err := guard(func() (json.RawMessage, error) { return tool.Handler(ctx, c.Args, tc) })
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), errToolTimeout):
+		return nil, &toolFault{"timed_out", fmt.Sprintf("tool %q timed out after %s", c.Name, tool.Timeout)}
+	case err != nil && ctx.Err() != nil:
+		return nil, &toolFault{"cancelled", fmt.Sprintf("tool %q was cancelled: %s", c.Name, context.Cause(ctx))}
+	case err != nil:
+		return nil, &toolFault{"raised", fmt.Sprintf("tool %q raised: %s", c.Name, err)}
+	}
+	return result, nil
+}
+
+var errToolTimeout = errors.New("the timeout of the tool passed")
+
+// toolFault is a failed call as its result tells it.
+type toolFault struct{ mark, text string }
+
+func (e *toolFault) Error() string { return e.text }
+
+// resultEvent makes the tool_result of a call that ran. What cannot be
+// recorded as it is becomes a failed result that says so.
+func (b *beat) resultEvent(c *Call, result json.RawMessage, err error, extra map[string]any) (*Event, ToolRun) {
+	if len(result) == 0 {
+		result = json.RawMessage(`""`)
+	}
+	mended := 0
+	if err == nil && len(result) > maxResult {
+		err = &toolFault{"too_large", fmt.Sprintf("tool %q answered %d bytes, the limit is %d: answer less, or write it to a file and answer its path", c.Name, len(result), maxResult)}
+	}
+	if err == nil {
+		var verr error
+		if result, mended, verr = validText(result); verr != nil {
+			err = &toolFault{"bad_result", fmt.Sprintf("tool %q answered what cannot be recorded: %s", c.Name, verr)}
+		}
+	}
+	fields := map[string]any{"call_id": c.ID, "ok": err == nil, "result": result}
+	maps.Copy(fields, extra)
+	if err != nil {
+		text, _, _ := validText(quote(firstBytes(err.Error(), maxResult)))
+		fields["result"] = text
+		var tf *toolFault
+		if errors.As(err, &tf) && tf.mark != "raised" {
+			fields[tf.mark] = true
+		}
+	}
+	return b.noted(ToolResult, fields, mended), ToolRun{CallID: c.ID, Name: c.Name, OK: err == nil}
+}
+
+func firstBytes(s string, n int) string {
+	if len(s) > n {
+		s = strings.ToValidUTF8(s[:n], "")
+	}
+	return s
+}
+
+func (b *beat) callEvent(c *Call) *Event {
+	fields := map[string]any{"call_id": c.ID, "name": c.Name, "args": c.Args}
+	if id := fieldOf(c.Block, "provider_id"); id != nil {
+		fields["provider_id"] = id
+	}
+	return kernelEvent(ToolCall, b.id, fields)
+}
+
+// closed makes the tool_result of a call that does not run.
+func (b *beat) closed(i int) *Event {
+	c, why := b.calls[i], b.shut[i]
+	b.reply.Tools = append(b.reply.Tools, ToolRun{CallID: c.ID, Name: c.Name})
+	return b.noted(ToolResult, map[string]any{"call_id": c.ID, "ok": false, "result": why.text, why.mark: true}, 0)
+}
