@@ -1,0 +1,218 @@
+// Package field reads JSON objects that people write, strictly: every key is
+// known, every value has its type, and an error names the path, what was got
+// and what was wanted.
+//
+//	o := field.Open("conf", raw, keys)
+//	o.Text("model", &c.Model)
+//	o.Whole("max_tokens", &c.MaxTokens, 1)
+//	return o.Err()
+//
+// The first fault sticks: reads after it change nothing, so that a caller asks
+// once, at the end.
+package field
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Object is an open object and the first fault met in it.
+type Object struct {
+	path   string
+	values map[string]json.RawMessage
+	err    error
+}
+
+// Open reads an object whose keys are all in keys. A missing raw is an empty
+// object.
+func Open(path string, raw []byte, keys []string) *Object {
+	o := &Object{path: path, values: map[string]json.RawMessage{}}
+	if len(raw) == 0 {
+		return o
+	}
+	if KindOf(raw) != '{' {
+		o.err = fmt.Errorf("%s: got %s, want an object", path, Got(raw))
+		return o
+	}
+	o.err = Each(raw, func(key string, value json.RawMessage) error {
+		if !contains(keys, key) {
+			return fmt.Errorf("%s: unknown key %q%s", path, key, Hint(key, keys))
+		}
+		o.values[key] = value
+		return nil
+	}, path)
+	return o
+}
+
+// Each calls fn for every member of an object in its written order.
+func Each(raw []byte, fn func(key string, value json.RawMessage) error, path string) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(raw))
+	if _, err := dec.ReadToken(); err != nil {
+		return fmt.Errorf("%s: not JSON: %w", path, err)
+	}
+	for dec.PeekKind() != '}' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return fmt.Errorf("%s: not JSON: %w", path, err)
+		}
+		key := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return fmt.Errorf("%s: not JSON: %w", path, err)
+		}
+		if err := fn(key, bytes.Clone(value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Elements answers the elements of an array.
+func Elements(raw []byte) ([]json.RawMessage, error) {
+	var list []json.RawMessage
+	return list, json.Unmarshal(raw, &list)
+}
+
+// Err answers the first fault.
+func (o *Object) Err() error { return o.err }
+
+// Has says whether the key was given.
+func (o *Object) Has(key string) bool { return o.values[key] != nil }
+
+// Raw answers the value of key, nil when it was not given.
+func (o *Object) Raw(key string) json.RawMessage { return o.values[key] }
+
+// At answers the path of the object.
+func (o *Object) At() string { return o.path }
+
+// Path answers the path of key, as errors name it.
+func (o *Object) Path(key string) string { return o.path + "." + key }
+
+// Want records that the value of key is not what it has to be.
+func (o *Object) Want(key, want string) {
+	o.fault(fmt.Errorf("%s: got %s, want %s", o.Path(key), Got(o.values[key]), want))
+}
+
+// Refuse records a fault that is not about a value's type.
+func (o *Object) Refuse(key, text string) {
+	o.fault(fmt.Errorf("%s: %s", o.Path(key), text))
+}
+
+// Take records a fault met by a reader of a value of this object.
+func (o *Object) Take(err error) {
+	if err != nil {
+		o.fault(err)
+	}
+}
+
+func (o *Object) fault(err error) {
+	if o.err == nil {
+		o.err = err
+	}
+}
+
+// value answers the value of key when it is of one of the kinds.
+func (o *Object) value(key, want string, kinds ...jsontext.Kind) (json.RawMessage, bool) {
+	raw := o.values[key]
+	if raw == nil || o.err != nil {
+		return nil, false
+	}
+	for _, kind := range kinds {
+		if KindOf(raw) == kind {
+			return raw, true
+		}
+	}
+	o.Want(key, want)
+	return nil, false
+}
+
+// Text reads a string.
+func (o *Object) Text(key string, dst *string) {
+	if raw, ok := o.value(key, "a string", '"'); ok {
+		*dst = unquote(raw)
+	}
+}
+
+// Flag reads true or false.
+func (o *Object) Flag(key string, dst *bool) {
+	if raw, ok := o.value(key, "true or false", 't', 'f'); ok {
+		*dst = raw[0] == 't'
+	}
+}
+
+// Number reads a finite number of at least low.
+func (o *Object) Number(key string, dst *float64, low float64) {
+	want := "a number >= " + strconv.FormatFloat(low, 'g', -1, 64)
+	raw, ok := o.value(key, want, '0')
+	if !ok {
+		return
+	}
+	v, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || math.IsInf(v, 0) || v < low {
+		o.Want(key, want)
+		return
+	}
+	*dst = v
+}
+
+// Whole reads a whole number of at least low.
+func (o *Object) Whole(key string, dst *int64, low int64) {
+	want := fmt.Sprintf("a whole number >= %d", low)
+	raw, ok := o.value(key, want, '0')
+	if !ok {
+		return
+	}
+	v, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil || v < low {
+		o.Want(key, want)
+		return
+	}
+	*dst = v
+}
+
+// OneOf reads a string out of choices.
+func (o *Object) OneOf(key string, dst *string, choices []string) {
+	var v string
+	o.Text(key, &v)
+	if o.err != nil || !o.Has(key) {
+		return
+	}
+	if !contains(choices, v) {
+		o.Refuse(key, fmt.Sprintf("got %q%s, want one of %s", v, Near(v, choices), List(choices)))
+		return
+	}
+	*dst = v
+}
+
+// List reads an array.
+func (o *Object) List(key, want string) []json.RawMessage {
+	raw, ok := o.value(key, want, '[')
+	if !ok {
+		return nil
+	}
+	list, err := Elements(raw)
+	o.Take(err)
+	return list
+}
+
+func unquote(raw []byte) string {
+	s, err := jsontext.AppendUnquote(nil, raw)
+	if err != nil {
+		return ""
+	}
+	return string(s)
+}
+
+func contains(list []string, s string) bool {
+	for _, have := range list {
+		if have == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,190 @@
+package port
+
+import (
+	"encoding/json"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/knl-run/knl/port/internal/field"
+)
+
+// joint stands between texts that become one.
+const joint = "\n\n"
+
+// openai writes a Chat Completions body.
+func (l *lowering) openai() (field.Map, error) {
+	var messages []json.RawMessage
+	if len(l.system) > 0 {
+		messages = append(messages, chatMessage("system", field.Quoted(strings.Join(l.system, joint))))
+	}
+	for _, t := range l.turns {
+		if t.role == "assistant" {
+			messages = append(messages, l.chatAnswer(t.parts))
+		} else {
+			messages = append(messages, chatUser(t.parts)...)
+		}
+	}
+	body := field.Map{"model": field.Quoted(l.conf.Model), "messages": field.Array(messages)}
+	l.chatTools(body)
+	l.chatParams(body)
+	return body, nil
+}
+
+func chatMessage(role string, content json.RawMessage) json.RawMessage {
+	return field.Map{"content": content, "role": field.Quoted(role)}.JSON()
+}
+
+func (l *lowering) chatAnswer(parts []part) json.RawMessage {
+	m := field.Map{"role": field.Quoted("assistant")}
+	if said := texts(parts); len(said) > 0 {
+		m["content"] = field.Quoted(strings.Join(said, joint))
+	}
+	var calls []json.RawMessage
+	for _, p := range parts {
+		if p.kind == usePart {
+			fn := field.Map{"arguments": field.Quoted(string(p.input)), "name": field.Quoted(l.names.same(p.name))}
+			calls = append(calls, field.Map{"function": fn.JSON(), "id": field.Quoted(p.wire), "type": field.Quoted("function")}.JSON())
+		}
+	}
+	if len(calls) > 0 {
+		m["tool_calls"] = field.Array(calls)
+	}
+	return m.JSON()
+}
+
+// chatUser answers the tool messages and then the user message of one turn. A
+// tool message holds text alone, so images follow in the user's.
+func chatUser(parts []part) []json.RawMessage {
+	var out []json.RawMessage
+	var rest []part
+	for _, p := range parts {
+		if p.kind != resultPart {
+			rest = append(rest, p)
+		}
+	}
+	var shown []part
+	for _, p := range parts {
+		if p.kind != resultPart {
+			continue
+		}
+		text, media := chatResult(p)
+		out = append(out, field.Map{"content": field.Quoted(text), "role": field.Quoted("tool"), "tool_call_id": field.Quoted(p.wire)}.JSON())
+		if len(media) > 0 {
+			shown = append(append(shown, part{kind: textPart, text: "Shown by the call " + p.wire + ":"}), media...)
+		}
+	}
+	if rest = append(shown, rest...); len(rest) > 0 {
+		out = append(out, chatMessage("user", chatContent(rest)))
+	}
+	return out
+}
+
+// chatResult answers the text of a result and what cannot be text.
+func chatResult(p part) (string, []part) {
+	said := texts(p.content)
+	var media []part
+	for _, c := range p.content {
+		if c.kind == mediaPart {
+			media = append(media, c)
+		}
+	}
+	if len(media) > 0 {
+		said = append(said, "(shown in the next user message)")
+	}
+	text := strings.Join(said, joint)
+	if p.failed {
+		text = "error: " + text
+	}
+	return text, media
+}
+
+// chatContent answers text where it can, which every server takes, and parts
+// where it must.
+func chatContent(parts []part) json.RawMessage {
+	items := make([]json.RawMessage, len(parts))
+	plain := true
+	for i, p := range parts {
+		items[i] = textBlock(p.text)
+		if p.kind == mediaPart {
+			items[i] = chatMedia(p)
+			plain = false
+		}
+	}
+	if plain {
+		return field.Quoted(strings.Join(texts(parts), joint))
+	}
+	return field.Array(items)
+}
+
+// chatMedia answers an image or document part. A document that the wire has no
+// form for stands as the text that names it.
+func chatMedia(p part) json.RawMessage {
+	var s mediaSource
+	_ = jsonv2.Unmarshal(p.source, &s)
+	url := s.URL
+	if s.Type == "base64" {
+		url = "data:" + s.MediaType + ";base64," + s.Data
+	}
+	switch {
+	case p.block == "image":
+		return field.Map{"image_url": field.Map{"url": field.Quoted(url)}.JSON(), "type": field.Quoted("image_url")}.JSON()
+	case s.Type == "base64":
+		file := field.Map{"file_data": field.Quoted(url), "filename": field.Quoted("document")}
+		return field.Map{"file": file.JSON(), "type": field.Quoted("file")}.JSON()
+	case s.Type == "text":
+		return textBlock(s.Data)
+	}
+	return textBlock("Document: " + url)
+}
+
+func (l *lowering) chatTools(body field.Map) {
+	if len(l.tools) == 0 {
+		return
+	}
+	out := make([]json.RawMessage, len(l.tools))
+	for i, t := range l.tools {
+		fn := field.Map{"name": field.Quoted(l.names.same(t.name)), "parameters": t.schema}
+		if t.description != "" {
+			fn["description"] = field.Quoted(t.description)
+		}
+		out[i] = field.Map{"function": fn.JSON(), "type": field.Quoted("function")}.JSON()
+	}
+	body["tools"] = field.Array(out)
+	switch l.choice.mode {
+	case "":
+	case "tool":
+		fn := field.Map{"name": field.Quoted(l.names.same(l.choice.name))}
+		body["tool_choice"] = field.Map{"function": fn.JSON(), "type": field.Quoted("function")}.JSON()
+	default:
+		body["tool_choice"] = field.Quoted(l.choice.mode)
+	}
+}
+
+func (l *lowering) chatParams(body field.Map) {
+	c := l.conf
+	setNumber(body, "temperature", c.Temperature)
+	setNumber(body, "top_p", c.TopP)
+	if c.MaxTokens > 0 {
+		body["max_completion_tokens"] = field.Whole(c.MaxTokens)
+	}
+	if c.TopK > 0 {
+		body["top_k"] = field.Whole(c.TopK)
+	}
+	if c.Seed != nil {
+		body["seed"] = field.Whole(*c.Seed)
+	}
+	if len(c.Stop) > 0 {
+		body["stop"] = field.Texts(c.Stop)
+	}
+	if c.ResponseFormat != nil {
+		body["response_format"] = c.ResponseFormat
+	}
+	switch {
+	case !c.Thinking.On:
+	case c.Thinking.Effort != "":
+		body["reasoning_effort"] = field.Quoted(c.Thinking.Effort)
+	default:
+		body["reasoning_effort"] = field.Quoted("medium")
+	}
+}
