@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 )
 
@@ -30,31 +32,51 @@ type BeatOptions struct {
 // It makes one attempt of everything and never answers a Go error. Beats of
 // one session take turns; a beat inside a tool of the same session is refused.
 func Beat(ctx context.Context, s *Session, d *Device, o BeatOptions) Outcome {
+	b := &beat{s: s, d: d, o: o}
+	if out, ok := b.enter(ctx, "beat"); !ok {
+		return out
+	}
+	defer b.leave()
+	b.id = s.k.mint()
+	return b.run()
+}
+
+// enter waits for the session's turn; after it, leave gives the turn back.
+func (b *beat) enter(ctx context.Context, method string) (Outcome, bool) {
+	s := b.s
+	conf := func(why string) (Outcome, bool) {
+		return failed(StageConf, &Detail{Message: method + ": " + why}), false
+	}
 	switch {
 	case s == nil:
-		return failed(StageConf, &Detail{Message: "beat: got no session"})
-	case d == nil:
-		return failed(StageConf, &Detail{Message: "beat: got no device"})
+		return conf("got no session")
+	case b.d == nil:
+		return conf("got no device")
 	case s.attached:
-		return stateFailed(faultf(Unsupported, "beat", "this handle is attached to session %s and does not drive it: resume it to drive", s.id))
-	case d.LLM == nil:
-		return failed(StageConf, &Detail{Message: "beat: the device has no llm: give one to device or with"})
+		return stateFailed(s.attachedFault(method)), false
+	case b.d.LLM == nil && method == "beat":
+		return conf("the device has no llm: give one to device or with")
 	case inside(ctx, s.id):
-		return failed(StageConf, &Detail{Message: "beat: session " + s.id + " is in a beat already, and this runs inside it: open a child session"})
+		return conf("session " + s.id + " is in a beat already, and this runs inside it: open a child session")
+	}
+	ctx = context.WithValue(ctx, beatKey{}, &lineage{s.id, ctx.Value(beatKey{})})
+	if b.o.Deadline.IsZero() {
+		b.ctx, b.cancel = context.WithCancel(ctx)
+	} else {
+		b.ctx, b.cancel = context.WithDeadlineCause(ctx, b.o.Deadline, errDeadline)
 	}
 	select {
 	case s.beating <- struct{}{}:
-		defer func() { <-s.beating }()
-	case <-ctx.Done():
-		return stateFailed(faultf(Timeout, "beat", "ended while waiting for another beat of session %s", s.id))
+		return Outcome{}, true
+	case <-b.ctx.Done():
+		defer b.cancel()
+		return b.stop(method), false
 	}
-	b := &beat{s: s, d: d, o: o, id: s.k.mint()}
-	b.ctx, b.cancel = context.WithCancel(context.WithValue(ctx, beatKey{}, &lineage{s.id, ctx.Value(beatKey{})}))
-	if !o.Deadline.IsZero() {
-		b.ctx, b.cancel = context.WithDeadlineCause(b.ctx, o.Deadline, errDeadline)
-	}
-	defer b.cancel()
-	return b.run()
+}
+
+func (b *beat) leave() {
+	b.cancel()
+	<-b.s.beating
 }
 
 var errDeadline = errors.New("the deadline of the beat passed")
@@ -98,16 +120,21 @@ type beat struct {
 
 func (b *beat) run() Outcome {
 	if out, ok := b.ask(); !ok {
+		if b.ctx.Err() != nil {
+			return b.stop("beat")
+		}
 		return out
 	}
 	if out, ok := b.begin(); !ok {
 		return out
 	}
 	answer, err := b.callModel()
-	if err == nil {
-		err = b.take(answer)
-	}
 	if err != nil {
+		return b.failCall(err)
+	}
+	if err := b.take(answer); KindOf(err) != "" {
+		return b.lost(err)
+	} else if err != nil {
 		return b.failCall(err)
 	}
 	return b.finish()
@@ -115,11 +142,7 @@ func (b *beat) run() Outcome {
 
 // ask makes the request: fold, options, filters.
 func (b *beat) ask() (Outcome, bool) {
-	st, err := b.s.now(b.ctx, "beat")
-	if err == nil {
-		err = b.s.may("beat", &st)
-	}
-	if err != nil {
+	if err := b.ready("beat"); err != nil {
 		return stateFailed(err), false
 	}
 	req, err := guard(func() (*Request, error) { return b.d.Fold(b.ctx, b.s, b.d) })
@@ -137,7 +160,7 @@ func (b *beat) ask() (Outcome, bool) {
 		req = &own
 	}
 	for i, filter := range b.d.Filters {
-		what := fmt.Sprintf("filters[%d]", i+1)
+		what := filterName(i)
 		next, err := guard(func() (*Request, error) { return filter(b.ctx, req) })
 		if err != nil {
 			return raised(StageFilter, what, err), false
@@ -147,56 +170,100 @@ func (b *beat) ask() (Outcome, bool) {
 		}
 		req = next
 	}
-	b.req = req
+	b.req = req.owned()
 	return Outcome{}, true
+}
+
+func filterName(i int) string { return fmt.Sprintf("filters[%d]", i+1) }
+
+// ready says whether the session can be driven now, and closes a beat of this
+// driver that a failed write left open.
+func (b *beat) ready(method string) error {
+	if b.ctx.Err() != nil {
+		return wrap(method, context.Cause(b.ctx))
+	}
+	st, err := b.s.usable(b.ctx, method)
+	if err != nil || st.Open == "" {
+		return err
+	}
+	_, err = b.s.drive(b.ctx, method, lazy, func(st *state) ([]*Event, error) {
+		return b.s.k.interruption(b.ctx, b.s.id, st)
+	})
+	return err
+}
+
+// price asks what the beat reserves.
+func (b *beat) price() (int64, *Outcome) {
+	if b.d.Cost == nil {
+		return 1, nil
+	}
+	n, err := guard(func() (int64, error) { return b.d.Cost(b.ctx, b.req) })
+	var out Outcome
+	switch {
+	case err != nil:
+		out = raised(StageConf, "cost", err)
+	case n < 1:
+		out = failed(StageConf, &Detail{Message: fmt.Sprintf("cost: got %d, want a whole number ≥ 1", n)})
+	default:
+		return n, nil
+	}
+	return 0, &out
 }
 
 // begin reserves the cost and records the request.
 func (b *beat) begin() (Outcome, bool) {
-	n := int64(1)
-	if b.d.Cost != nil {
-		cost, err := guard(func() (int64, error) { return b.d.Cost(b.ctx, b.req) })
-		if err != nil {
-			return raised(StageConf, "cost", err), false
-		}
-		if n = cost; n < 1 {
-			return failed(StageConf, &Detail{Message: fmt.Sprintf("cost: got %d, want a whole number ≥ 1", n)}), false
-		}
-	}
+	n, out := b.price()
 	if b.ctx.Err() != nil {
 		return b.stop("beat"), false
+	}
+	if out != nil {
+		return *out, false
 	}
 	s := b.s
 	var next *sentRequest
 	var covered bool
 	var tag string
+	var broken error
 	_, err := s.drive(context.WithoutCancel(b.ctx), "beat", barrier, func(st *state) ([]*Event, error) {
-		var ev *Event
+		var held, ev *Event
 		b.call, b.reserved = st.Calls, 0
-		if covered, tag, ev = st.reserve(n, b.id); !covered {
-			ev.Beat = ""
-			return []*Event{ev}, nil
+		if covered, tag, held = st.reserve(n, b.id); !covered {
+			held.Beat = ""
+			return []*Event{held}, nil
 		}
-		seq := s.head.Seq + 1
 		var evs []*Event
-		if ev != nil {
+		if held != nil {
 			b.reserved = n
-			evs, seq = append(evs, ev), seq+1
+			evs = append(evs, held)
+		}
+		ev, next, broken = s.recipe(b.req, b.id, s.head.Seq+1+int64(len(evs)))
+		if broken != nil {
+			return nil, nil
 		}
 		s.tail.minted = b.id
-		ev, next = s.recipe(b.req, b.id, seq)
 		return append(evs, ev), nil
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return stateFailed(err), false
-	}
-	if !covered {
+	case broken != nil:
+		return b.brokenRequest(broken), false
+	case !covered:
 		return Stopped("budget", tag), false
 	}
 	s.mu.Lock()
 	s.last = next
 	s.mu.Unlock()
 	return Outcome{}, true
+}
+
+// brokenRequest answers that the last function over the request made what is
+// none.
+func (b *beat) brokenRequest(err error) Outcome {
+	if n := len(b.d.Filters); n > 0 {
+		return raised(StageFilter, filterName(n-1), err)
+	}
+	return raised(StageConf, "fold", err)
 }
 
 // stop answers why a beat ended before or during its work though nothing
@@ -234,7 +301,13 @@ func (b *beat) failCall(err error) Outcome {
 		d.Traceback = t.Traceback()
 	}
 	d.Retryable = CallKind(d.Kind).Retryable()
-	fields := map[string]any{"error": d.Message, "kind": d.Kind, "retryable": d.Retryable}
+	if ce != nil {
+		d.Retryable = ce.Retryable()
+	}
+	if !(d.RetryAfter > 0) || math.IsInf(d.RetryAfter, 1) {
+		d.RetryAfter = 0
+	}
+	fields := map[string]any{"error": firstBytes(d.Message, maxResult), "kind": d.Kind, "retryable": d.Retryable}
 	if d.RetryAfter > 0 {
 		fields["retry_after"] = d.RetryAfter
 	}
@@ -313,15 +386,7 @@ func (b *beat) unknownStop() *Outcome {
 }
 
 func knownStop(reason string) bool {
-	if reason == "" {
-		return true
-	}
-	for _, known := range StopReasons {
-		if reason == known {
-			return true
-		}
-	}
-	return false
+	return reason == "" || slices.Contains(StopReasons, reason)
 }
 
 // settle queues what the beat has cost.

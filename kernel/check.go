@@ -64,11 +64,16 @@ func (c *checker) run(ctx context.Context, head store.Head) {
 	}
 	var st state
 	s := c.k.handle(c.id, head, want, nil)
-	for r, err := range c.k.store.Records(ctx, c.id, 1, 0) {
+	next := int64(1)
+	for r, err := range c.k.store.Records(ctx, c.id, 1, head.Seq) {
 		if err != nil {
 			c.report(r.Seq, "log", "%s", err)
 			return
 		}
+		if r.Seq != next {
+			c.report(r.Seq, "log", "event %d out of order, want %d", r.Seq, next)
+		}
+		next = r.Seq + 1
 		ev, err := c.k.event(ctx, r)
 		if err != nil {
 			c.report(r.Seq, "log", "%s", err)
@@ -76,6 +81,10 @@ func (c *checker) run(ctx context.Context, head store.Head) {
 		}
 		st.apply(ev)
 		c.event(ctx, s, ev)
+	}
+	if next <= head.Seq {
+		c.report(next, "log", "the log has %d events, its head says %d", next-1, head.Seq)
+		return
 	}
 	if st != want {
 		c.report(0, "I1", "state beside the head is %s, the log folds to %s", want.encode(), st.encode())

@@ -48,7 +48,7 @@ type Settle func(ctx context.Context, req *Request, a *Answer) (int64, error)
 type Call struct {
 	ID    string // unique in the session
 	Name  string
-	Args  json.RawMessage // object
+	Args  json.RawMessage // object, for a call that runs
 	Block json.RawMessage // the tool_use block, as recorded
 }
 
@@ -114,7 +114,7 @@ func NewDevice(c Config) (*Device, error) {
 		d.Fold = DefaultFold
 	}
 	if d.System != nil {
-		clean, _, err := validText(d.System)
+		clean, _, err := validText(d.System, maxDepth)
 		if err != nil {
 			return nil, fmt.Errorf("system: %w", err)
 		}
@@ -122,7 +122,7 @@ func NewDevice(c Config) (*Device, error) {
 	}
 	for i, f := range d.Filters {
 		if f == nil {
-			return nil, fmt.Errorf("filters[%d]: got nil, want a function", i)
+			return nil, fmt.Errorf("filters[%d]: got nil, want a function", i+1)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Tools)) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/knl-run/knl/kernel/store"
 )
@@ -20,7 +21,7 @@ const (
 	Closed      Kind = "closed"      // the session or the handle has ended
 	Validation  Kind = "validation"  // the caller's argument is wrong; nothing was written
 	Unsupported Kind = "unsupported" // this handle or store cannot do that
-	Timeout     Kind = "timeout"     // a deadline passed
+	Timeout     Kind = "timeout"     // the deadline passed or the caller gave up waiting
 	Refused     Kind = "refused"     // an allocation was not covered; the refusal is recorded
 	Fenced      Kind = "fenced"      // another driver took the session over; nothing was written
 )
@@ -78,7 +79,7 @@ func wrap(method string, err error) error {
 		kind = Corruption
 	case errors.Is(err, store.ErrClosed):
 		kind = Closed
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		kind = Timeout
 	}
 	return &Error{Kind: kind, Method: method, Message: err.Error(), Err: err}
@@ -110,12 +111,7 @@ func (k CallKind) Retryable() bool {
 
 // Known says whether k is one of [CallKinds].
 func (k CallKind) Known() bool {
-	for _, known := range CallKinds {
-		if k == known {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(CallKinds, k)
 }
 
 // CallError is why a model call gave no answer.
@@ -124,6 +120,15 @@ type CallError struct {
 	Message    string
 	RetryAfter float64 // seconds the provider asked to wait; 0 when it did not say
 	Status     int     // HTTP status; 0 when there was none
+	Retry      *bool   // what the adapter knows of retrying; nil: as the Kind says
+}
+
+// Retryable says whether the call is worth repeating. An unknown kind never is.
+func (e *CallError) Retryable() bool {
+	if e.Retry != nil && e.Kind.Known() {
+		return *e.Retry
+	}
+	return e.Kind.Retryable()
 }
 
 // Error answers "<kind>: <message>".

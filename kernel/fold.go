@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 )
 
@@ -43,11 +44,12 @@ func DefaultFold(ctx context.Context, log Log, d *Device) (*Request, error) {
 //	F3 no call id occurs twice
 //
 // A result belongs to the call of its own beat; a call without one is closed
-// as interrupted; a result without a call stands nowhere; a user message that
+// as interrupted; a result without a call stands nowhere, nor does a tool block
+// in what the user said or a result in what the model said; a user message that
 // was recorded between a call and its result comes after them.
 func FoldEvents(events []*Event, d *Device) *Request {
 	var f folder
-	f.open = map[string][]*slot{}
+	f.open, f.used = map[string][]*slot{}, map[string]int{}
 	for _, ev := range events {
 		f.add(ev)
 	}
@@ -84,7 +86,7 @@ type turn struct {
 type folder struct {
 	turns []turn
 	open  map[string][]*slot // beat and call id → places, in order
-	used  map[string]bool    // call ids taken
+	used  map[string]int     // call ids taken, and the last number behind each
 }
 
 func (f *folder) add(ev *Event) {
@@ -106,9 +108,6 @@ func (f *folder) addAnswer(ev *Event) {
 		return
 	}
 	t := turn{ev: ev}
-	if len(fd.calls) > 0 && f.used == nil {
-		f.used = map[string]bool{}
-	}
 	fresh := map[string]bool{}
 	for i, id := range fd.calls {
 		s := &slot{id: f.unique(id)}
@@ -132,10 +131,11 @@ func (f *folder) addAnswer(ev *Event) {
 // unique answers id, or id with a number behind it when it is taken.
 func (f *folder) unique(id string) string {
 	name := id
-	for n := 2; f.used[name] || name == ""; n++ {
-		name = id + "_" + strconv.Itoa(n)
+	for n := max(f.used[id], 1); f.used[name] > 0 || name == ""; {
+		n++
+		name, f.used[id] = id+"_"+strconv.Itoa(n), n
 	}
-	f.used[name] = true
+	f.used[name] = max(f.used[name], 1)
 	return name
 }
 
@@ -204,10 +204,15 @@ func (ev *Event) fold() *folded {
 	fd := &folded{}
 	switch ev.Kind {
 	case MsgUser:
-		fd.message = messageOf("user", ev.Data)
+		content, cut := fieldOf(ev.Data, "content"), false
+		content, cut = withoutTypes(content, "tool_use", "tool_result")
+		if !cut || string(content) != "[]" {
+			fd.message = messageOf("user", content)
+		}
 	case LLMResponse:
-		fd.message = messageOf("assistant", ev.Data)
-		_ = eachItem(fieldOf(ev.Data, "content"), func(_ int, block json.RawMessage) {
+		content, _ := withoutTypes(fieldOf(ev.Data, "content"), "tool_result")
+		fd.message = messageOf("assistant", content)
+		_ = eachItem(content, func(_ int, block json.RawMessage) {
 			if textOf(fieldOf(block, "type")) == "tool_use" {
 				fd.calls = append(fd.calls, textOf(fieldOf(block, "id")))
 			}
@@ -224,10 +229,26 @@ func (ev *Event) fold() *folded {
 	return fd
 }
 
-// messageOf answers the message with an event's content, or nil when it has
-// none.
-func messageOf(role string, data json.RawMessage) json.RawMessage {
-	content := fieldOf(data, "content")
+// withoutTypes answers content without the blocks of some types, and whether
+// it held any.
+func withoutTypes(content json.RawMessage, types ...string) (json.RawMessage, bool) {
+	var kept []json.RawMessage
+	cut := false
+	_ = eachItem(content, func(_ int, block json.RawMessage) {
+		if slices.Contains(types, textOf(fieldOf(block, "type"))) {
+			cut = true
+		} else {
+			kept = append(kept, block)
+		}
+	})
+	if !cut {
+		return content, false
+	}
+	return joinArray(kept), true
+}
+
+// messageOf answers the message with some content, or nil when there is none.
+func messageOf(role string, content json.RawMessage) json.RawMessage {
 	if content == nil {
 		return nil
 	}
@@ -236,17 +257,38 @@ func messageOf(role string, data json.RawMessage) json.RawMessage {
 	return append(append(append(b, `,"role":"`...), role...), `"}`...)
 }
 
-// resultOf answers the tool_result block of a tool_result event. A result that
-// is not text stands as its JSON text.
+// resultOf answers the tool_result block of a tool_result event. A list of
+// content blocks stands as it is, another result that is not text as its JSON
+// text.
 func resultOf(ev *Event, id string) json.RawMessage {
 	result := fieldOf(ev.Data, "result")
 	switch {
 	case result == nil:
 		result = quote("null")
-	case result[0] != '"':
+	case result[0] != '"' && !isContent(result):
 		result = quote(string(result))
 	}
 	return resultBlock(id, result, string(fieldOf(ev.Data, "ok")) == "false")
+}
+
+// isContent says whether a result is a list of content blocks, so that an image
+// reaches the model as one.
+func isContent(result json.RawMessage) bool {
+	n, blocks := 0, true
+	err := eachItem(result, func(_ int, block json.RawMessage) {
+		n++
+		switch textOf(fieldOf(block, "type")) {
+		case "text":
+			v := fieldOf(block, "text")
+			blocks = blocks && v != nil && v[0] == '"'
+		case "image", "document":
+			v := fieldOf(block, "source")
+			blocks = blocks && v != nil && v[0] == '{'
+		default:
+			blocks = false
+		}
+	})
+	return err == nil && blocks && n > 0
 }
 
 func resultBlock(id string, text json.RawMessage, failed bool) json.RawMessage {
@@ -262,7 +304,8 @@ func resultBlock(id string, text json.RawMessage, failed bool) json.RawMessage {
 // renamed answers the message of an assistant event with other call ids.
 func renamed(ev *Event, names map[int]string) json.RawMessage {
 	n := -1
-	content := mapBlocks(fieldOf(ev.Data, "content"), func(block json.RawMessage) json.RawMessage {
+	content, _ := withoutTypes(fieldOf(ev.Data, "content"), "tool_result")
+	content = mapBlocks(content, func(block json.RawMessage) json.RawMessage {
 		if textOf(fieldOf(block, "type")) != "tool_use" {
 			return block
 		}
@@ -272,42 +315,7 @@ func renamed(ev *Event, names map[int]string) json.RawMessage {
 		}
 		return block
 	})
-	return messageOf("assistant", append(append([]byte(`{"content":`), content...), '}'))
-}
-
-// mapBlocks answers an array with each element replaced.
-func mapBlocks(content json.RawMessage, fn func(json.RawMessage) json.RawMessage) json.RawMessage {
-	b := []byte{'['}
-	_ = eachItem(content, func(i int, block json.RawMessage) {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, fn(block)...)
-	})
-	return append(b, ']')
-}
-
-// withField answers an object with one member set, its other members as they
-// were and in their order.
-func withField(obj json.RawMessage, name string, v json.RawMessage) json.RawMessage {
-	b, done := []byte{'{'}, false
-	put := func(n string, v json.RawMessage) {
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(append(appendQuoted(b, n), ':'), v...)
-	}
-	_ = eachField(obj, func(n string, old json.RawMessage) bool {
-		if n == name {
-			old, done = v, true
-		}
-		put(n, old)
-		return true
-	})
-	if !done {
-		put(name, v)
-	}
-	return append(b, '}')
+	return messageOf("assistant", content)
 }
 
 // toolSpec answers what a model is told of a tool.

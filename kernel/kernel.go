@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -20,7 +21,6 @@ type Kernel struct {
 	mint   func() string
 	strict bool
 	stamp  map[string]string
-	owner  string
 }
 
 // Options says how a Kernel is set up; the zero value is ready for use.
@@ -84,13 +84,14 @@ const (
 // errMoved says that a decision was made on a head that has moved since.
 var errMoved = store.ErrConflict
 
-// maxTries bounds how often a decision is made again because others wrote.
-const maxTries = 64
+const (
+	maxTries = 1000                 // how often a decision is made again because others wrote: some 5 s
+	maxPause = 5 * time.Millisecond // between two tries
+)
 
 // apply writes the parts in one atomic batch and moves their heads.
 func (k *Kernel) apply(ctx context.Context, f flush, parts ...*part) error {
 	var b store.Batch
-	marks := map[string]bool{}
 	now := k.now().UnixMilli()
 	for _, p := range parts {
 		a := store.Append{Stream: p.id, Expect: p.head.Seq, Parent: p.parent}
@@ -100,16 +101,9 @@ func (k *Kernel) apply(ctx context.Context, f flush, parts ...*part) error {
 			rec, blobs := ev.encode()
 			a.Records = append(a.Records, rec)
 			b.Blobs = append(b.Blobs, blobs...)
-			if ev.Kind == ToolCall {
-				if id := textOf(fieldOf(ev.Data, "call_id")); id != "" && !marks[id] {
-					marks[id] = true
-					a.Marks = append(a.Marks, id)
-				}
-			}
+			a.Marks = p.mark(a.Marks, ev)
 		}
-		if len(a.Records) > 0 {
-			a.State = p.st.encode()
-		}
+		a.State = p.st.encode()
 		b.Appends = append(b.Appends, a)
 	}
 	kind := store.Lazy
@@ -129,6 +123,25 @@ func (k *Kernel) apply(ctx context.Context, f flush, parts ...*part) error {
 	return nil
 }
 
+// mark adds the call ids that ev takes: those of a reply, and that of a
+// caller's tool_call, which no reply has named. An id that is too long to be
+// kept is never given to a call.
+func (p *part) mark(marks []string, ev *Event) []string {
+	var ids []string
+	switch {
+	case ev.Kind == LLMResponse:
+		ids = ev.fold().calls
+	case ev.Kind == ToolCall && ev.Beat != p.st.Open:
+		ids = []string{textOf(fieldOf(ev.Data, "call_id"))}
+	}
+	for _, id := range ids {
+		if id != "" && len(id) <= store.MaxName {
+			marks = append(marks, id)
+		}
+	}
+	return marks
+}
+
 // again runs try until it answers something else than errMoved.
 func again(ctx context.Context, method string, try func() error) error {
 	for n := range maxTries {
@@ -142,7 +155,7 @@ func again(ctx context.Context, method string, try func() error) error {
 		select {
 		case <-ctx.Done():
 			return wrap(method, context.Cause(ctx))
-		case <-time.After(time.Duration(n) * 200 * time.Microsecond):
+		case <-time.After(rand.N(min(time.Duration(n)*400*time.Microsecond, 2*maxPause))):
 		}
 	}
 	return faultf(Busy, method, "%d other writes came first each time: try again", maxTries)

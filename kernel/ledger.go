@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"github.com/knl-run/knl/kernel/store"
 )
@@ -129,9 +130,13 @@ func (st *state) note(ev *Event) {
 }
 
 func (st *state) move(n int64) {
-	if st.Granted {
-		st.Balance = max(0, st.Balance+n)
+	if !st.Granted {
+		return
 	}
+	if n > math.MaxInt64-st.Balance { // more than can be counted stays at the most
+		n = math.MaxInt64 - st.Balance
+	}
+	st.Balance = max(0, st.Balance+n)
 }
 
 func (ev *Event) note() (d noteData) {

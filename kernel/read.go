@@ -16,27 +16,28 @@ type tail struct {
 	events  []*Event
 	groups  []store.Group
 	strange bool   // an event came whose beat may be older than groups
-	need    int64  // the lowest seq that the latest read asked for
-	unread  int    // events added since then
+	need    int64  // the lowest seq that reads asked for in this round
+	before  int64  // and in the round before it
+	round   int    // events added in this round
 	minted  string // the beat this handle is making: known to be new
 }
 
 const (
-	tailSlack = 512  // events kept beyond what reads ask for
-	tailIdle  = 4096 // events after which an old read no longer counts
+	tailSlack = 512 // events kept beyond what reads ask for
+	tailRound = 512 // events after which a new round of reads begins
 )
 
-func (t *tail) reset(first int64) { *t = tail{first: first, need: first} }
+func (t *tail) reset(first int64) { *t = tail{first: first, need: first, before: first} }
 
 func (t *tail) add(ev *Event) {
 	t.events = append(t.events, ev)
 	if ev.Beat != "" && !t.strange {
 		t.index(ev)
 	}
-	if t.unread++; t.unread > tailIdle {
-		t.need, t.unread = ev.Seq, 0
+	if t.round++; t.round > tailRound {
+		t.before, t.need, t.round = t.need, ev.Seq, 0
 	}
-	if extra := t.need - t.first - tailSlack; extra > tailSlack {
+	if extra := min(t.need, t.before) - t.first - tailSlack; extra > tailSlack {
 		t.events = append([]*Event(nil), t.events[extra:]...)
 		t.first += extra
 	}
@@ -76,7 +77,7 @@ func (s *Session) reach(ctx context.Context, from int64) error {
 		s.tail.events = append(older, s.tail.events...)
 		s.tail.first = from
 	}
-	s.tail.need, s.tail.unread = from, 0
+	s.tail.need = min(s.tail.need, from)
 	return nil
 }
 
@@ -99,7 +100,8 @@ func (s *Session) Tail(ctx context.Context, n int64) ([]*Event, error) {
 	if err != nil || n <= 0 {
 		return nil, err
 	}
-	return s.Events(ctx, max(1, length-n+1))
+	evs, err := s.Events(ctx, max(1, length-n+1))
+	return evs[max(0, int64(len(evs))-n):], err // more may have come in between
 }
 
 // Beats answers the last n beats, oldest first, each with the events that
@@ -162,10 +164,15 @@ func (s *Session) seed(ctx context.Context) ([]*Event, error) {
 	if to == 0 {
 		return nil, nil
 	}
-	if s.tail.first == 1 {
+	switch {
+	case s.tail.first == 1:
 		return s.tail.events[:to:to], nil
+	case int64(len(s.sown)) == to:
+		return s.sown, nil
 	}
-	return s.k.events(ctx, s.id, 1, to)
+	var err error
+	s.sown, err = s.k.events(ctx, s.id, 1, to)
+	return s.sown, err
 }
 
 // event answers one recorded event.
@@ -178,25 +185,4 @@ func (s *Session) event(ctx context.Context, seq int64) (*Event, error) {
 		return nil, err
 	}
 	return evs[0], nil
-}
-
-// beat answers the events that carry a beat id.
-func (s *Session) beat(ctx context.Context, id string) ([]*Event, error) {
-	first, err := s.k.store.FindGroup(ctx, s.id, id)
-	if err != nil {
-		return nil, err
-	}
-	var out []*Event
-	evs := s.tail.since(first)
-	if first < s.tail.first {
-		if evs, err = s.k.events(ctx, s.id, first, 0); err != nil {
-			return nil, err
-		}
-	}
-	for _, ev := range evs {
-		if ev.Beat == id {
-			out = append(out, ev)
-		}
-	}
-	return out, nil
 }

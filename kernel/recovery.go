@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/knl-run/knl/kernel/store"
 )
@@ -59,9 +60,11 @@ func (k *Kernel) Resume(ctx context.Context, id string, r Resume) (*Session, err
 		changed := kernelEvent(DriverChanged, "", map[string]any{"epoch": st.Epoch + 1})
 		changed.Meta = meta
 		p.events = []*Event{changed}
-		if err := k.mend(ctx, p); err != nil {
+		closing, err := k.interruption(ctx, id, &st)
+		if err != nil {
 			return err
 		}
+		p.events = append(p.events, closing...)
 		if r.Grant != nil {
 			p.events = append(p.events, r.Grant.event(st.Scope))
 		}
@@ -73,32 +76,35 @@ func (k *Kernel) Resume(ctx context.Context, id string, r Resume) (*Session, err
 	return k.handle(id, p.head, p.st, p.events), nil
 }
 
-// mend adds the events that record an interrupted beat.
-func (k *Kernel) mend(ctx context.Context, p *part) error {
-	beat := p.st.Open
+// interruption answers the events that record that the open beat of a session
+// was interrupted: a result for each open call, and beat_interrupted.
+func (k *Kernel) interruption(ctx context.Context, id string, st *state) ([]*Event, error) {
+	beat := st.Open
 	if beat == "" {
-		return nil
+		return nil, nil
 	}
-	s := &Session{k: k, id: p.id, head: p.head, st: p.st}
-	s.tail.reset(p.head.Seq + 1)
-	evs, err := s.beat(ctx, beat)
+	first, err := k.store.FindGroup(ctx, id, beat)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	stage, open := openCalls(evs)
+	evs, err := k.events(ctx, id, first, 0)
+	if err != nil {
+		return nil, err
+	}
+	stage, open := openCalls(slices.DeleteFunc(evs, func(ev *Event) bool { return ev.Beat != beat }))
+	var out []*Event
 	for _, c := range open {
-		p.events = append(p.events, kernelEvent(ToolResult, beat, map[string]any{
-			"call_id": c.CallID, "ok": false, "interrupted": true, "result": interruption(c)}))
+		out = append(out, kernelEvent(ToolResult, beat, map[string]any{
+			"call_id": c.CallID, "ok": false, "interrupted": true, "result": interruptionOf(c)}))
 	}
 	if open == nil {
 		open = []OpenCall{}
 	}
-	p.events = append(p.events, kernelEvent(BeatInterrupted, beat, map[string]any{
-		"beat": beat, "stage": stage, "open_calls": open}))
-	return nil
+	return append(out, kernelEvent(BeatInterrupted, beat, map[string]any{
+		"beat": beat, "stage": stage, "open_calls": open})), nil
 }
 
-func interruption(c OpenCall) string {
+func interruptionOf(c OpenCall) string {
 	if c.Started {
 		return interruptedText
 	}
@@ -108,8 +114,8 @@ func interruption(c OpenCall) string {
 // openCalls answers how far a beat came and which of its calls have no result.
 func openCalls(events []*Event) (stage string, open []OpenCall) {
 	stage = "call"
-	names, order := map[string]string{}, []string{}
-	starts, results := map[string]int{}, map[string]int{}
+	var order []string
+	names, started, closed := map[string]string{}, map[string]bool{}, map[string]bool{}
 	for _, ev := range events {
 		switch ev.Kind {
 		case LLMResponse:
@@ -117,15 +123,16 @@ func openCalls(events []*Event) (stage string, open []OpenCall) {
 			_ = eachItem(fieldOf(ev.Data, "content"), func(_ int, b json.RawMessage) {
 				names[textOf(fieldOf(b, "id"))] = textOf(fieldOf(b, "name"))
 			})
-		case ToolCall:
-			starts[textOf(fieldOf(ev.Data, "call_id"))]++
+		case ToolCall: // the first run, or one more
+			id := textOf(fieldOf(ev.Data, "call_id"))
+			started[id], closed[id] = true, false
 		case ToolResult:
-			results[ev.fold().callID]++
+			closed[ev.fold().callID] = true
 		}
 	}
 	for _, id := range order {
-		if results[id] == 0 || starts[id] > results[id] {
-			open = append(open, OpenCall{CallID: id, Name: names[id], Started: starts[id] > 0})
+		if !closed[id] {
+			open = append(open, OpenCall{CallID: id, Name: names[id], Started: started[id]})
 		}
 	}
 	return stage, open
@@ -181,26 +188,20 @@ func (in *Interrupted) drop(id string) {
 // place of the interruption. Its tool must be declared idempotent, or the call
 // must never have been started. The Outcome's Reply has the one call.
 func Rerun(ctx context.Context, s *Session, d *Device, callID string) Outcome {
-	if s == nil || d == nil {
-		return failed(StageConf, &Detail{Message: "rerun: got no session or no device"})
-	}
-	if s.attached {
-		return stateFailed(faultf(Unsupported, "rerun", "this handle is attached to session %s and does not drive it: resume it to drive", s.id))
-	}
-	if inside(ctx, s.id) {
-		return failed(StageConf, &Detail{Message: "rerun: session " + s.id + " is in a beat, and this runs inside it"})
-	}
-	select {
-	case s.beating <- struct{}{}:
-		defer func() { <-s.beating }()
-	case <-ctx.Done():
-		return stateFailed(faultf(Timeout, "rerun", "ended while waiting for a beat of session %s", s.id))
-	}
 	b := &beat{s: s, d: d}
-	b.ctx, b.cancel = context.WithCancel(context.WithValue(ctx, beatKey{}, &lineage{s.id, ctx.Value(beatKey{})}))
-	defer b.cancel()
-	c, err := b.interruptedCall(callID)
-	if err != nil {
+	if out, ok := b.enter(ctx, "rerun"); !ok {
+		return out
+	}
+	defer b.leave()
+	err := b.ready("rerun")
+	var c *Call
+	if err == nil {
+		c, err = b.interruptedCall(callID)
+	}
+	switch {
+	case b.ctx.Err() != nil:
+		return b.stop("rerun")
+	case err != nil:
 		return stateFailed(err)
 	}
 	return b.rerun(c)

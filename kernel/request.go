@@ -71,8 +71,8 @@ func (p *sentRequest) same(i int, m json.RawMessage) bool {
 }
 
 // recipe answers the llm_request event that stores r, and what to remember of
-// it once it is recorded. s.mu is held.
-func (s *Session) recipe(r *Request, beat string, seq int64) (*Event, *sentRequest) {
+// it once it is recorded; an error says why r is no request. s.mu is held.
+func (s *Session) recipe(r *Request, beat string, seq int64) (*Event, *sentRequest, error) {
 	canonical := r.Canonical()
 	hash := sha256.Sum256(canonical)
 	rest := json.RawMessage(appendObject(nil, r.fields()))
@@ -85,44 +85,59 @@ func (s *Session) recipe(r *Request, beat string, seq int64) (*Event, *sentReque
 	if base != nil && bytes.Equal(base.rest, rest) {
 		next.restSeq = base.restSeq
 		fields["rest"] = json.RawMessage(`{"seq":` + strconv.FormatInt(base.restSeq, 10) + `}`)
+	} else if err := r.check(rest); err != nil {
+		return nil, nil, err
 	} else {
 		fields["rest"] = json.RawMessage(append(append([]byte(`{"fields":`), rest...), '}'))
 	}
-	fields["messages"] = s.messageRecipe(r.Messages, base)
-	return kernelEvent(LLMRequest, beat, fields), next
+	messages, err := s.messageRecipe(r.Messages, base)
+	if err != nil {
+		return nil, nil, err
+	}
+	fields["messages"] = messages
+	return kernelEvent(LLMRequest, beat, fields), next, nil
 }
 
 // messageRecipe writes messages as kept ranges of the base, as events, or out.
-func (s *Session) messageRecipe(messages []json.RawMessage, base *sentRequest) json.RawMessage {
+func (s *Session) messageRecipe(messages []json.RawMessage, base *sentRequest) (json.RawMessage, error) {
 	w := recipeWriter{b: []byte{'['}}
 	from := int64(1)
 	if base != nil {
 		from = base.seq + 1
 	}
 	known := recordedMessages(s.tail.since(from))
-	for _, m := range messages {
-		if base != nil {
-			if i := w.next; w.count > 0 && base.same(i, m) {
-				w.keep(i)
-				continue
-			}
-			if w.n == 0 && base.same(0, m) {
-				w.keep(0)
-				continue
-			}
-			if i := base.find(m); i >= 0 {
-				w.keep(i)
-				continue
-			}
-		}
-		if seqs := known.find(m); seqs != nil {
+	for i, m := range messages {
+		if at := base.place(&w, m); at >= 0 {
+			w.keep(at)
+		} else if seqs := known.find(m); seqs != nil {
 			w.events(seqs)
-			continue
+		} else if err := checkMessage(m); err != nil {
+			return nil, fmt.Errorf("request.messages[%d]: %w", i+1, err)
+		} else {
+			w.message(m)
 		}
-		w.message(m)
 	}
 	w.flush()
-	return append(w.b, ']')
+	return append(w.b, ']'), nil
+}
+
+// place answers where m stands in the base, most likely behind the message
+// that was kept last, or -1.
+func (p *sentRequest) place(w *recipeWriter, m json.RawMessage) int {
+	switch {
+	case p == nil:
+		return -1
+	case (w.count > 0 || w.n == 0) && p.same(w.next, m):
+		return w.next
+	}
+	return p.find(m)
+}
+
+func checkMessage(m json.RawMessage) error {
+	if len(m) == 0 || m[0] != '{' {
+		return fmt.Errorf("got %.20q, want an object", m)
+	}
+	return strict(m, deepest)
 }
 
 // recipeWriter joins neighbouring messages of the base into ranges.
@@ -187,13 +202,17 @@ type recorded struct {
 	message json.RawMessage
 }
 
-type recordedList []recorded
+// recordedList finds recorded messages by their bytes.
+type recordedList struct {
+	rows []recorded
+	at   map[uint64]int
+}
 
 // recordedMessages answers what rule 1 makes of events: each on its own, and
 // the results of one beat together.
 func recordedMessages(events []*Event) recordedList {
-	var out recordedList
-	results := map[string][]*Event{}
+	var out []recorded
+	results, beats := map[string][]*Event{}, []string{}
 	for _, ev := range events {
 		switch ev.Kind {
 		case MsgUser, LLMResponse, ToolResult:
@@ -201,12 +220,15 @@ func recordedMessages(events []*Event) recordedList {
 				out = append(out, recorded{[]int64{ev.Seq}, m})
 			}
 			if ev.Kind == ToolResult {
+				if results[ev.Beat] == nil {
+					beats = append(beats, ev.Beat)
+				}
 				results[ev.Beat] = append(results[ev.Beat], ev)
 			}
 		}
 	}
-	for _, evs := range results {
-		if len(evs) > 1 {
+	for _, beat := range beats {
+		if evs := results[beat]; len(evs) > 1 {
 			seqs := make([]int64, len(evs))
 			for i, ev := range evs {
 				seqs[i] = ev.Seq
@@ -214,14 +236,32 @@ func recordedMessages(events []*Event) recordedList {
 			out = append(out, recorded{seqs, ruleMessage(evs)})
 		}
 	}
-	return out
+	return recordedList{rows: out}
 }
 
-func (l recordedList) find(m json.RawMessage) []int64 {
-	for _, r := range l {
-		if len(r.message) == len(m) && bytes.Equal(r.message, m) {
+const fewRows = 16 // that are sooner compared than indexed
+
+func (l *recordedList) find(m json.RawMessage) []int64 {
+	if len(l.rows) > fewRows {
+		return l.lookUp(m)
+	}
+	for _, r := range l.rows {
+		if bytes.Equal(r.message, m) {
 			return r.seqs
 		}
+	}
+	return nil
+}
+
+func (l *recordedList) lookUp(m json.RawMessage) []int64 {
+	if l.at == nil {
+		l.at = make(map[uint64]int, len(l.rows))
+		for i, r := range l.rows {
+			l.at[maphash.Bytes(hashSeed, r.message)] = i
+		}
+	}
+	if i, ok := l.at[maphash.Bytes(hashSeed, m)]; ok && bytes.Equal(l.rows[i].message, m) {
+		return l.rows[i].seqs
 	}
 	return nil
 }
@@ -249,17 +289,41 @@ func (s *Session) Request(ctx context.Context, beat string) (*Request, error) {
 	if err := s.catchUp(ctx); err != nil {
 		return nil, wrap(method, err)
 	}
-	evs, err := s.beat(ctx, beat)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	ev, err := s.requestOf(ctx, beat)
+	if err != nil {
 		return nil, wrap(method, err)
 	}
-	for _, ev := range evs {
+	if ev == nil {
+		return nil, faultf(Validation, method, "session %s has no request of a beat %q", s.id, beat)
+	}
+	req, err := s.rebuild(ctx, ev)
+	return req, wrap(method, err)
+}
+
+// requestOf finds the request of a beat; nil when there is none.
+func (s *Session) requestOf(ctx context.Context, beat string) (*Event, error) {
+	first, err := s.k.store.FindGroup(ctx, s.id, beat)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	for r, err := range s.k.store.Records(ctx, s.id, first, s.head.Seq) {
+		if err != nil {
+			return nil, err
+		}
+		if r.Group != beat {
+			continue
+		}
+		ev, err := s.k.event(ctx, r)
+		if err != nil {
+			return nil, err
+		}
 		if ev.Kind == LLMRequest && fieldOf(ev.Data, "hash") != nil {
-			req, err := s.rebuild(ctx, ev)
-			return req, wrap(method, err)
+			return ev, nil
 		}
 	}
-	return nil, faultf(Validation, method, "session %s has no request of a beat %q", s.id, beat)
+	return nil, nil
 }
 
 // recipeData is llm_request's data as rebuild reads it.

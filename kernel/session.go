@@ -3,9 +3,6 @@ package kernel
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/knl-run/knl/kernel/store"
@@ -30,6 +27,8 @@ type Session struct {
 	closed bool // by this handle
 	tail   tail
 	last   *sentRequest // the request that the next one is stored against
+
+	sown []*Event // the events before the first beat, once they were read
 
 	cookedSeq int64 // the request rebuilt last, and its messages
 	cooked    []json.RawMessage
@@ -124,14 +123,17 @@ func (g *Grant) event(scope any) *Event {
 func (k *Kernel) openChild(ctx context.Context, o Open, child *part, opened map[string]any, meta json.RawMessage) error {
 	const method = "open"
 	parent := o.Parent
-	if parent.k.store != k.store {
+	switch {
+	case parent.attached:
+		return parent.attachedFault(method)
+	case parent.k.store != k.store:
 		return faultf(Validation, method, "parent %s is in another store, want the same one", parent.id)
 	}
 	var refusal error
 	err := again(ctx, method, func() error {
 		head, st, err := k.load(ctx, method, parent.id)
 		if err == nil {
-			err = parent.may(method, &st)
+			err = parent.allows(method, &st)
 		}
 		if err != nil {
 			return err
@@ -231,7 +233,10 @@ func (s *Session) Append(ctx context.Context, d Draft) (int64, error) {
 		}
 		return []*Event{ev}, nil
 	})
-	return ev.Seq, err
+	if err != nil {
+		return 0, err
+	}
+	return ev.Seq, nil
 }
 
 func beatKind(kind string) bool {
@@ -242,7 +247,19 @@ func beatKind(kind string) bool {
 	return false
 }
 
-// may says whether this handle may write to a session in state st.
+func (s *Session) attachedFault(method string) error {
+	return faultf(Unsupported, method, "this handle is attached to session %s and does not drive it: resume it to drive", s.id)
+}
+
+// allows is may for a caller that does not hold s.mu.
+func (s *Session) allows(method string, st *state) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.may(method, st)
+}
+
+// may says whether this handle may write to a session in state st. s.mu is
+// held.
 func (s *Session) may(method string, st *state) error {
 	switch {
 	case !s.attached && st.Epoch != s.epoch:
@@ -256,7 +273,7 @@ func (s *Session) may(method string, st *state) error {
 // drive is write for what only the driver may do.
 func (s *Session) drive(ctx context.Context, method string, f flush, decide func(*state) ([]*Event, error)) ([]*Event, error) {
 	if s.attached {
-		return nil, faultf(Unsupported, method, "this handle is attached to session %s and does not drive it: resume it to drive", s.id)
+		return nil, s.attachedFault(method)
 	}
 	var out []*Event
 	err := s.write(ctx, method, f, func(st *state) (evs []*Event, err error) {
@@ -328,6 +345,17 @@ func (s *Session) now(ctx context.Context, method string) (state, error) {
 	return s.st, wrap(method, err)
 }
 
+// usable is now, and an error when this handle may not write.
+func (s *Session) usable(ctx context.Context, method string) (state, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.catchUp(ctx)
+	if err == nil {
+		err = s.may(method, &s.st)
+	}
+	return s.st, wrap(method, err)
+}
+
 // Closed says whether the session has ended, and when (milliseconds).
 func (s *Session) Closed(ctx context.Context) (bool, int64, error) {
 	st, err := s.now(ctx, "closed")
@@ -342,132 +370,6 @@ func (s *Session) Len(ctx context.Context) (int64, error) {
 	return s.head.Seq, wrap("len", err)
 }
 
-const maxDetail = 200 // characters of a close detail
-
-// Close ends the session. With reason "" it is "closed"; detail is cut to 200
-// characters. Closing twice on one handle is one close. A child opened with
-// refund gives what is left of its budget back to a parent that is still open.
-func (s *Session) Close(ctx context.Context, reason, detail string) error {
-	const method = "close"
-	if s.attached {
-		return faultf(Unsupported, method, "this handle is attached to session %s and does not drive it: resume it to drive", s.id)
-	}
-	if reason == "" {
-		reason = "closed"
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil
-	}
-	err := again(ctx, method, func() error { return s.tryClose(ctx, reason, cut(detail)) })
-	if err == nil {
-		s.closed = true
-	}
-	return err
-}
-
-func (s *Session) tryClose(ctx context.Context, reason, detail string) error {
-	if err := s.catchUp(ctx); err != nil {
-		return err
-	}
-	if err := s.may("close", &s.st); err != nil {
-		return err
-	}
-	fields := map[string]any{"reason": reason}
-	if detail != "" {
-		fields["detail"] = detail
-	}
-	open, checks, err := s.openChildren(ctx)
-	if err != nil {
-		return err
-	}
-	if len(open) > 0 {
-		fields["open_children"] = open
-	}
-	p := &part{id: s.id, head: s.head, st: s.st}
-	parts := append([]*part{p}, checks...)
-	if back, err := s.refund(ctx, fields); err != nil {
-		return err
-	} else if back != nil {
-		parts = append(parts, back)
-	}
-	p.events = []*Event{kernelEvent(SessionClosed, "", fields)}
-	if err := s.k.apply(ctx, barrier, parts...); err != nil {
-		return err
-	}
-	s.took(p)
-	return nil
-}
-
-// openChildren answers the children that have not ended, by opening time, and
-// a part for each that makes the write depend on its not moving.
-func (s *Session) openChildren(ctx context.Context) (ids []string, checks []*part, err error) {
-	children, err := s.k.store.Children(ctx, s.id)
-	if err != nil {
-		return nil, nil, err
-	}
-	opened := map[string]int64{}
-	for _, id := range children {
-		head, st, err := s.k.load(ctx, "close", id)
-		if err != nil {
-			return nil, nil, err
-		}
-		if st.Closed == 0 {
-			ids, opened[id] = append(ids, id), st.Opened
-			checks = append(checks, &part{id: id, head: head, st: st})
-		}
-	}
-	slices.SortFunc(ids, func(a, b string) int {
-		if d := opened[a] - opened[b]; d != 0 {
-			return int(d)
-		}
-		return strings.Compare(a, b)
-	})
-	return ids, checks, nil
-}
-
-// refund answers the parent's side of a closing child's remainder, and notes
-// it in the child's; nil when nothing goes back.
-func (s *Session) refund(ctx context.Context, fields map[string]any) (*part, error) {
-	if !s.st.Refund || s.st.Balance == 0 {
-		return nil, nil
-	}
-	head, st, err := s.k.load(ctx, "close", s.st.Parent)
-	if err != nil || st.Closed > 0 {
-		return nil, err
-	}
-	fields["returned"] = s.st.Balance
-	return &part{id: s.st.Parent, head: head, st: st, events: []*Event{
-		st.ledgerEvent(BudgetReturned, "", map[string]any{"amount": s.st.Balance, "child": s.id})}}, nil
-}
-
-// cut shortens text to maxDetail characters.
-func cut(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	n := 0
-	for i := range text {
-		if n == maxDetail {
-			return text[:i] + "..."
-		}
-		n++
-	}
-	return text
-}
-
 // Watch answers a channel that gets a token after the session moved; it closes
 // when ctx ends.
 func (s *Session) Watch(ctx context.Context) <-chan struct{} { return s.k.store.Watch(ctx, s.id) }
-
-// Bracket opens or resumes nothing itself: it runs fn on s and closes s behind
-// it, with "scope_exit", or with "error" and the text of fn's error, which it
-// answers unchanged. A close that fails behind an error is joined to it.
-func (s *Session) Bracket(ctx context.Context, fn func(*Session) error) error {
-	if err := fn(s); err != nil {
-		if cerr := s.Close(context.WithoutCancel(ctx), "error", err.Error()); cerr != nil {
-			return errors.Join(err, cerr)
-		}
-		return err
-	}
-	return s.Close(ctx, "scope_exit", "")
-}

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/knl-run/knl/kernel/store"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -28,14 +29,18 @@ type closing struct {
 // in the session, and every call without arguments an empty object. An answer
 // that cannot be read is an error and nothing of it runs.
 func (b *beat) take(a *Answer) error {
-	b.answer = a
+	own := *a // the llm may answer the same value again
+	b.answer = &own
 	content := a.Content
 	if len(content) == 0 {
 		content = json.RawMessage("[]")
 	}
-	clean, mended, err := validText(content)
-	if err != nil {
+	clean, mended, err := validText(content, maxDepth-1)
+	switch {
+	case err != nil:
 		return brokenAnswer("content: %s", err)
+	case clean[0] != '[':
+		return brokenAnswer("content: got %s, want an array of blocks", jsontext.Value(clean).Kind())
 	}
 	b.reply = &Reply{Beat: b.id, Content: clean, Usage: a.Usage, StopReason: a.StopReason,
 		RefusalDetail: a.RefusalDetail, Tools: []ToolRun{}}
@@ -44,27 +49,31 @@ func (b *beat) take(a *Answer) error {
 			return brokenAnswer("refused without a kind")
 		}
 	}
-	b.shut = map[int]closing{}
-	rewritten, changed := []json.RawMessage{}, false
-	err = eachItem(clean, func(i int, block json.RawMessage) {
-		next, berr := b.takeBlock(i, block)
-		if berr != nil && err == nil {
-			err = berr
-		}
-		changed = changed || len(next) != len(block) || !bytes.Equal(next, block)
-		rewritten = append(rewritten, next)
-	})
-	switch {
-	case clean[0] != '[':
-		return brokenAnswer("content: got %s, want an array of blocks", jsontext.Value(clean).Kind())
-	case err != nil:
+	b.shut, b.mended = map[int]closing{}, mended
+	if err := b.takeBlocks(); err != nil {
 		return err
 	}
-	if changed {
-		b.reply.Content = joinArray(rewritten)
-	}
 	b.answer.Content = b.reply.Content
-	b.mended = mended
+	return nil
+}
+
+func (b *beat) takeBlocks() error {
+	var blocks []json.RawMessage
+	if err := eachItem(b.reply.Content, func(_ int, block json.RawMessage) { blocks = append(blocks, block) }); err != nil {
+		return brokenAnswer("content: %s", err)
+	}
+	changed := false
+	for i, block := range blocks {
+		next, err := b.takeBlock(i, block)
+		if err != nil {
+			return err
+		}
+		changed = changed || &next[0] != &block[0]
+		blocks[i] = next
+	}
+	if changed {
+		b.reply.Content = joinArray(blocks)
+	}
 	return nil
 }
 
@@ -96,12 +105,15 @@ func (b *beat) takeBlock(i int, block json.RawMessage) (json.RawMessage, error) 
 			block = withField(block, "provider_id", quote(given))
 		}
 	}
-	if raw := fields["raw_input"]; raw != nil {
+	if fields["raw_input"] != nil {
 		b.shut[n] = closing{"malformed", "the arguments are not JSON, so the call did not run: send it again with valid JSON"}
 	}
-	if c.Args == nil || string(c.Args) == "null" {
+	switch k := jsontext.Value(c.Args).Kind(); {
+	case c.Args == nil || k == 'n':
 		c.Args = json.RawMessage("{}")
 		block = withField(block, "input", c.Args)
+	case k != '{':
+		b.shut[n] = closing{"malformed", fmt.Sprintf("the arguments are a JSON %s and not an object, so the call did not run: send it again with an object", k)}
 	}
 	c.Block = block
 	b.calls = append(b.calls, c)
@@ -111,23 +123,27 @@ func (b *beat) takeBlock(i int, block json.RawMessage) (json.RawMessage, error) 
 // callID answers the provider's id when this session has not used it, else one
 // made of the beat and the call's number.
 func (b *beat) callID(given string, n int) (string, error) {
-	minted := b.id + "/" + strconv.Itoa(n)
-	if given == "" {
-		return minted, nil
+	id := given
+	for {
+		if id != "" && len(id) <= store.MaxName {
+			used, err := b.used(id)
+			if err != nil || !used {
+				return id, wrap("beat", err)
+			}
+		}
+		id = b.id + "/" + strconv.Itoa(n)
+		n++
 	}
+}
+
+// used says whether a call of this session has the id.
+func (b *beat) used(id string) (bool, error) {
 	for _, c := range b.calls {
-		if c.ID == given {
-			return minted, nil
+		if c.ID == id {
+			return true, nil
 		}
 	}
-	used, err := b.s.k.store.Marked(context.WithoutCancel(b.ctx), b.s.id, given)
-	if err != nil {
-		return "", wrap("beat", err)
-	}
-	if used {
-		return minted, nil
-	}
-	return given, nil
+	return b.s.k.store.Marked(context.WithoutCancel(b.ctx), b.s.id, id)
 }
 
 // response makes the llm_response event.
@@ -243,6 +259,7 @@ func (d *Device) refuses(c *Call) (closing, bool) {
 // handler, each result with the next call.
 func (b *beat) runTools() error {
 	for i := 0; i < len(b.calls); {
+		b.heed()
 		n := b.batch(i)
 		if n == 0 {
 			b.queue = append(b.queue, b.callEvent(b.calls[i]), b.closed(i))
@@ -261,12 +278,20 @@ func (b *beat) runTools() error {
 			return err
 		}
 		b.queue = append(b.queue, b.runGroup(group)...)
-		if i += n; b.ctx.Err() != nil && !b.halted {
-			b.halted = true
-			b.shutAll("not_run", "not run: "+context.Cause(b.ctx).Error())
-		}
+		i += n
+	}
+	if len(b.calls) > 0 {
+		b.heed()
 	}
 	return b.write(lazy)
+}
+
+// heed closes the calls that have not run when the beat was told to end.
+func (b *beat) heed() {
+	if b.ctx.Err() != nil && !b.halted {
+		b.halted = true
+		b.shutAll("not_run", "not run: "+context.Cause(b.ctx).Error())
+	}
 }
 
 // batch answers how many calls from i on run together: none when i is closed,
@@ -314,6 +339,9 @@ func (b *beat) runCall(c *Call) (*Event, ToolRun) {
 
 // handle runs the handler of one call.
 func (d *Device) handle(ctx context.Context, s *Session, beat string, c *Call) (json.RawMessage, error) {
+	if ctx.Err() != nil { // while it waited for others that run beside it
+		return nil, &toolFault{"not_run", "not run: " + context.Cause(ctx).Error()}
+	}
 	tool := d.Tools[c.Name]
 	tc := ToolContext{Session: s, Beat: beat, CallID: c.ID, IdempotencyKey: s.id + "/" + c.ID}
 	if tool.Timeout > 0 {
@@ -355,14 +383,14 @@ func (b *beat) resultEvent(c *Call, result json.RawMessage, err error, extra map
 	}
 	if err == nil {
 		var verr error
-		if result, mended, verr = validText(result); verr != nil {
+		if result, mended, verr = validText(result, maxDepth-1); verr != nil {
 			err = &toolFault{"bad_result", fmt.Sprintf("tool %q answered what cannot be recorded: %s", c.Name, verr)}
 		}
 	}
 	fields := map[string]any{"call_id": c.ID, "ok": err == nil, "result": result}
 	maps.Copy(fields, extra)
 	if err != nil {
-		text, _, _ := validText(quote(firstBytes(err.Error(), maxResult)))
+		text, _, _ := validText(quote(firstBytes(err.Error(), maxResult)), maxDepth)
 		fields["result"] = text
 		var tf *toolFault
 		if errors.As(err, &tf) && tf.mark != "raised" {

@@ -1,12 +1,14 @@
 package kernel
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -56,6 +58,57 @@ type Request struct {
 	Params     json.RawMessage            // object of sampling parameters; nil: none
 	Extra      map[string]json.RawMessage // what a filter added; kept, hashed, and the adapter's to read
 }
+
+// requestNames lists the members that a request has of its own.
+var requestNames = []string{"messages", "tools", "system", "tool_choice", "params"}
+
+// owned answers r with lists of its own and no space around its values: what
+// made r may use its lists again. The bytes of the values are shared, and
+// nobody changes them.
+func (r *Request) owned() *Request {
+	own := *r
+	own.Messages, own.Tools, own.Extra = trimmed(r.Messages), trimmed(r.Tools), maps.Clone(r.Extra)
+	own.System, own.ToolChoice, own.Params = trim(r.System), trim(r.ToolChoice), trim(r.Params)
+	for name, v := range own.Extra {
+		own.Extra[name] = trim(v)
+	}
+	return &own
+}
+
+func trimmed(items []json.RawMessage) []json.RawMessage {
+	out := make([]json.RawMessage, len(items))
+	for i, it := range items {
+		out[i] = trim(it)
+	}
+	return out
+}
+
+// trim answers nil for a value that has no bytes.
+func trim(raw json.RawMessage) json.RawMessage {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
+		return nil
+	}
+	return raw
+}
+
+// check says why r is no request, apart from its messages.
+func (r *Request) check(rest json.RawMessage) error {
+	for name, v := range r.Extra {
+		if slices.Contains(requestNames, name) || v == nil {
+			return fmt.Errorf("request.%s: got it among what a filter adds, want another name and a value", name)
+		}
+	}
+	if r.Params != nil && r.Params[0] != '{' {
+		return fmt.Errorf("request.params: got %s, want an object", jsontext.Value(r.Params).Kind())
+	}
+	if err := strict(rest, deepest); err != nil {
+		return fmt.Errorf("request: %w", err)
+	}
+	return nil
+}
+
+// deepest is the nesting that the reader of stored requests takes.
+const deepest = 10000
 
 // Answer is what a model said.
 type Answer struct {
@@ -133,7 +186,7 @@ func ParseRequest(raw json.RawMessage) (*Request, error) {
 		}
 	}
 	r.System, r.ToolChoice, r.Params = fields["system"], fields["tool_choice"], fields["params"]
-	for _, known := range []string{"messages", "tools", "system", "tool_choice", "params"} {
+	for _, known := range requestNames {
 		delete(fields, known)
 	}
 	if len(fields) > 0 {
@@ -157,19 +210,4 @@ func messageList(raw json.RawMessage) (out []json.RawMessage, err error) {
 		return nil, fmt.Errorf("request.messages: %w", err)
 	}
 	return out, bad
-}
-
-func joinArray(items []json.RawMessage) json.RawMessage {
-	n := 2
-	for _, it := range items {
-		n += len(it) + 1
-	}
-	b := append(make([]byte, 0, n), '[')
-	for i, it := range items {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, it...)
-	}
-	return append(b, ']')
 }

@@ -25,7 +25,15 @@
 //     the expectation. On ErrConflict read again and decide again.
 //  2. Before anything that depends on a Batch leaves the process, Wait for its
 //     Commit. By S4 waiting for the last one is enough.
-//  3. Close waits for what was applied. Nothing may be called after it.
+//  3. A stream read while it grows is read up to where it stood at the call.
+//     Watch first, read, then wait for a token: nothing is missed.
+//  4. Close waits for what was applied. After it every call answers
+//     [ErrClosed]; another Close does nothing.
+//
+// # Bad input
+//
+// The form of a Batch is checked by [Batch].Check in every implementation, so
+// the same mistake has the same text everywhere, and nothing is written.
 //
 // Every implementation passes storetest.Run.
 package store
@@ -70,7 +78,7 @@ type Append struct {
 	Expect int64  // the Head.Seq it was decided on; 0 creates the stream
 	Parent string // on creation only: lists Stream among Parent's children
 	// Records become Expect+1, Expect+2, …. May be empty: then only the
-	// expectation is checked and State is not written.
+	// expectation is checked and nothing else of the Append is written.
 	Records []Record
 	State   []byte   // the new Head.State
 	Marks   []string // names now taken within the stream (call ids); see Marked
@@ -99,10 +107,12 @@ const (
 	Lazy
 )
 
-// Commit is an applied Batch on its way to the disk.
+// Commit is an applied Batch on its way to the disk. The Commit of a Batch
+// without records stands for all that was applied before it (S4).
 type Commit interface {
 	// Wait answers when the Batch is durable, or why it cannot become so. It may
-	// be called any number of times, from any goroutine, or never.
+	// be called any number of times, from any goroutine, or never, also after
+	// the store was closed.
 	Wait(ctx context.Context) error
 }
 

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/kernel/store"
+)
+
+const logUsage = `Prints the events of a session, one a line: seq, time, kind, beat, data. Data
+longer than 160 characters is cut, and the line says by how much; --json cuts
+nothing. ID may be any unique beginning of an id.
+
+With -f it goes on with what is recorded next, also beside the knl run that
+records it, until the session is closed or Ctrl-C.
+
+JSON, one event a line:
+  { "seq", "epoch_ms", "kind", "beat"?, "meta": {…}, "data": {…} }`
+
+// logFlags are the flags of knl log.
+type logFlags struct {
+	follow bool
+	from   int64
+	last   int64
+}
+
+func logCommand(a *app) *cobra.Command {
+	var f logFlags
+	cmd := &cobra.Command{
+		Use:   "log ID",
+		Short: "Print the events of a session",
+		Long:  logUsage,
+		Args:  a.wantArgs("session ID"),
+		RunE: a.command(func(ctx context.Context, args []string) error {
+			if f.from < 1 || f.last < 0 {
+				return misuse("", "--from and --last want whole numbers from 1")
+			}
+			return a.log(ctx, args[0], f)
+		}),
+	}
+	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with what is recorded next")
+	cmd.Flags().Int64Var(&f.from, "from", 1, "begin at this seq")
+	cmd.Flags().Int64VarP(&f.last, "last", "n", 0, "print the last N events only (0: all)")
+	return cmd
+}
+
+func (a *app) log(ctx context.Context, id string, f logFlags) error {
+	if f.follow {
+		return a.follow(ctx, id, f)
+	}
+	return a.look(ctx, func(p *place) error {
+		l, err := p.logOf(ctx, a, id, f)
+		if err != nil {
+			return err
+		}
+		return l.print(ctx)
+	})
+}
+
+// logReader prints a session's log up to where it stands, and on from there.
+type logReader struct {
+	a    *app
+	s    *kernel.Session
+	next int64 // the seq to print next
+	over bool  // session_closed was printed
+}
+
+func (p *place) logOf(ctx context.Context, a *app, prefix string, f logFlags) (*logReader, error) {
+	id, err := p.session(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.kernel.Attach(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	l := &logReader{a: a, s: s, next: f.from}
+	if f.last > 0 {
+		n, err := s.Len(ctx)
+		if err != nil {
+			return nil, err
+		}
+		l.next = max(l.next, n-f.last+1)
+	}
+	return l, nil
+}
+
+// page is how many events are read at a time.
+const page = 512
+
+func (l *logReader) print(ctx context.Context) error {
+	for {
+		rows, more, err := l.s.Scan(ctx, kernel.Where{From: l.next, Limit: page})
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if err := l.a.event(r.Event); err != nil {
+				return err
+			}
+			l.next = r.Event.Seq + 1
+			l.over = l.over || r.Event.Kind == kernel.SessionClosed
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+// eventDoc is an event as JSON.
+type eventDoc struct {
+	Seq     int64           `json:"seq"`
+	EpochMS int64           `json:"epoch_ms"`
+	Kind    string          `json:"kind"`
+	Beat    string          `json:"beat,omitempty"`
+	Meta    json.RawMessage `json:"meta"`
+	Data    json.RawMessage `json:"data"`
+}
+
+func docOf(ev *kernel.Event) eventDoc {
+	return eventDoc{ev.Seq, ev.EpochMS, ev.Kind, ev.Beat, ev.Meta, ev.Data}
+}
+
+// event prints one event.
+func (a *app) event(ev *kernel.Event) error {
+	if a.flags.json {
+		return a.ui.json(docOf(ev))
+	}
+	data := string(ev.Data)
+	if !bytes.Equal(ev.Meta, []byte("{}")) {
+		data += " meta " + string(ev.Meta)
+	}
+	beat := ev.Beat
+	if beat == "" {
+		beat = "-"
+	}
+	return a.ui.line("%6d  %s  %s  %s  %s", ev.Seq, a.ui.style(faint, clock(ev.EpochMS)),
+		a.ui.style(bold, fmt.Sprintf("%-16s", visible(ev.Kind))), a.ui.style(faint, visible(beat)), cut(data, 160))
+}
+
+// pause is how long knl log -f waits before it looks for a driver again.
+const pause = 300 * time.Millisecond
+
+// follow prints a log as it grows. It holds the store only while it reads, or
+// reaches it through the process that holds it: a knl run may start beside it.
+func (a *app) follow(ctx context.Context, id string, f logFlags) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	var l *logReader
+	for first := true; ; first = false {
+		err := a.look(ctx, func(p *place) (err error) {
+			if l == nil {
+				if l, err = p.logOf(ctx, a, id, f); err != nil {
+					return err
+				}
+			} else if l.s, err = p.kernel.Attach(ctx, l.s.ID()); err != nil {
+				return err
+			}
+			return l.tail(ctx, p)
+		})
+		switch {
+		case ctx.Err() != nil, l != nil && l.over && err == nil:
+			return nil
+		case err != nil && (first || !transient(err)):
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// tail prints what is there and, when another process holds the store, what it
+// records from now on.
+func (l *logReader) tail(ctx context.Context, p *place) error {
+	moved := p.kernel.Store().Watch(ctx, l.s.ID())
+	for {
+		if err := l.print(ctx); err != nil || l.over || !p.shared() {
+			return err
+		}
+		if _, ok := <-moved; !ok {
+			return nil
+		}
+	}
+}
+
+// transient says whether a store that cannot be read now may be read soon: its
+// holder has just ended or begun.
+func transient(err error) bool {
+	return errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrClosed) || kernel.KindOf(err) == kernel.Storage
+}

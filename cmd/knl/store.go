@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/kernel/pebblestore"
+	"github.com/knl-run/knl/kernel/store"
+	"github.com/knl-run/knl/luabind"
+)
+
+// memory is what --store says for a store that lives as long as the process.
+const memory = "mem"
+
+// place is a store opened to be looked at.
+type place struct {
+	dir    string
+	store  store.Store
+	kernel *kernel.Kernel
+	holder int // pid of the process it is reached through; 0: this one holds it
+}
+
+// shared says whether another process may write while we look.
+func (p *place) shared() bool { return p.holder != 0 }
+
+// look opens the store of the command to read, calls do and closes it. A folder
+// without a store is left as it is.
+func (a *app) look(ctx context.Context, do func(*place) error) error {
+	dir := a.flags.store
+	if dir == memory {
+		return misuse("give the folder of a store: --store .knl", "--store mem lives inside one run and cannot be looked at")
+	}
+	if err := isStore(dir); err != nil {
+		return err
+	}
+	p, err := openToLook(dir)
+	if err != nil {
+		return storeFault(dir, err)
+	}
+	p.kernel = kernel.New(p.store, kernel.Options{})
+	return errors.Join(do(p), p.store.Close())
+}
+
+// isStore answers a fault when nothing stands at dir.
+func isStore(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &fault{code: exitRaised, err: fmt.Errorf("store %q: no such folder", dir),
+			hint: "knl run makes a store; --store names another folder"}
+	case err != nil:
+		return &fault{code: exitRaised, err: err}
+	case !info.IsDir():
+		return misuse("--store names another folder", "store %q: is a file, want a folder", dir)
+	}
+	return nil
+}
+
+// storeFault gives a store's error its next step.
+func storeFault(dir string, err error) error {
+	f := &fault{code: exitRaised, err: err}
+	var held *pebblestore.Held
+	switch {
+	case errors.As(err, &held):
+		f.hint = "wait for that process to end, or use another store with --store"
+	case errors.Is(err, fs.ErrPermission):
+		f.hint = "use a folder that you may write: --store DIR"
+	}
+	return f
+}
+
+// stores are the stores that a run has opened, each once.
+type stores struct {
+	dir    string      // of the run's own
+	mem    store.Store // what "mem" names; nil: the process's
+	mu     sync.Mutex
+	opened map[string]store.Store
+}
+
+// open answers the store that a script names: "" is the run's own.
+func (s *stores) open(spec string) (store.Store, error) {
+	if spec == "" {
+		spec = s.dir
+	}
+	switch {
+	case spec == memory && s.mem != nil:
+		return s.mem, nil
+	case spec == memory:
+		return luabind.SharedMem(), nil
+	}
+	key, err := filepath.Abs(spec)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st := s.opened[key]; st != nil {
+		return st, nil
+	}
+	st, err := openToRun(spec)
+	if err != nil {
+		return nil, err
+	}
+	if s.opened == nil {
+		s.opened = map[string]store.Store{}
+	}
+	s.opened[key] = st
+	return st, nil
+}
+
+// close closes every store; what was recorded is on disk when it returns.
+func (s *stores) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for key, st := range s.opened {
+		errs = append(errs, st.Close())
+		delete(s.opened, key)
+	}
+	return errors.Join(errs...)
+}
+
+// candidates is how many ids an ambiguous beginning lists.
+const candidates = 5
+
+// session answers the id of the session that prefix begins.
+func (p *place) session(ctx context.Context, prefix string) (string, error) {
+	return findSession(ctx, p.store, p.dir, prefix)
+}
+
+func findSession(ctx context.Context, st store.Store, dir, prefix string) (string, error) {
+	if prefix == "" {
+		return "", misuse("knl sessions lists them", "session ID is empty")
+	}
+	head, err := st.Head(ctx, prefix)
+	if err != nil || head.Seq > 0 {
+		return prefix, err
+	}
+	var found []string
+	for _, spelled := range spellings(prefix) {
+		infos, err := st.Streams(ctx, spelled, candidates+1)
+		if err != nil {
+			return "", err
+		}
+		for _, in := range infos {
+			if strings.HasPrefix(in.Stream, spelled) {
+				found = append(found, in.Stream)
+			}
+		}
+	}
+	return only(found, "session", prefix, fmt.Sprintf("store %q", dir), "knl sessions lists what is there")
+}
+
+// spellings answers the ways an id may be typed: minted ids are in capitals.
+func spellings(prefix string) []string {
+	if upper := strings.ToUpper(prefix); upper != prefix {
+		return []string{prefix, upper}
+	}
+	return []string{prefix}
+}
+
+// beat answers the id of the beat of a session that prefix begins.
+func (p *place) beat(ctx context.Context, session, prefix string) (string, error) {
+	groups, err := p.store.Groups(ctx, session, 0)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, g := range groups {
+		if g.ID == prefix {
+			return g.ID, nil
+		}
+		for _, spelled := range spellings(prefix) {
+			if strings.HasPrefix(g.ID, spelled) {
+				found = append(found, g.ID)
+			}
+		}
+	}
+	return only(found, "beat", prefix, "session "+session, "knl log "+session+" shows its beats")
+}
+
+// only answers the one id found, or what is wrong with prefix.
+func only(found []string, noun, prefix, where, hint string) (string, error) {
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return "", &fault{code: exitUsage, err: fmt.Errorf("%s %q is not in %s", noun, prefix, where), hint: hint}
+	}
+	shown, more := found, ""
+	if len(found) > candidates {
+		shown, more = found[:candidates], ", …"
+	}
+	return "", &fault{code: exitUsage, hint: "type more of it",
+		err: fmt.Errorf("%s %q is ambiguous: %s%s", noun, prefix, strings.Join(shown, ", "), more)}
+}
+
+// row answers what knl sessions says about one session.
+func (p *place) row(ctx context.Context, id string) (*kernel.SessionRow, error) {
+	rows, err := p.kernel.Tree(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &rows[0].SessionRow, nil
+}
+
+func openToLook(dir string) (*place, error) {
+	st, err := pebblestore.Open(dir, pebblestore.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	return &place{dir: dir, store: st}, nil
+}
+
+func openToRun(dir string) (store.Store, error) {
+	return pebblestore.Open(dir, pebblestore.Options{})
+}

@@ -1,0 +1,134 @@
+package kernel
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+)
+
+const maxDetail = 200 // characters of a close detail
+
+// Close ends the session, and a beat that is still open with it. With reason "" it is "closed"; detail is cut to 200
+// characters. Closing twice on one handle is one close. A child opened with
+// refund gives what is left of its budget back to a parent that is still open.
+func (s *Session) Close(ctx context.Context, reason, detail string) error {
+	const method = "close"
+	if s.attached {
+		return s.attachedFault(method)
+	}
+	if reason == "" {
+		reason = "closed"
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	err := again(ctx, method, func() error { return s.tryClose(ctx, reason, cut(detail)) })
+	if err == nil {
+		s.closed = true
+	}
+	return err
+}
+
+func (s *Session) tryClose(ctx context.Context, reason, detail string) error {
+	if err := s.catchUp(ctx); err != nil {
+		return err
+	}
+	if err := s.may("close", &s.st); err != nil {
+		return err
+	}
+	fields := map[string]any{"reason": reason}
+	if detail != "" {
+		fields["detail"] = detail
+	}
+	open, err := s.openChildren(ctx)
+	if err != nil {
+		return err
+	}
+	if len(open) > 0 {
+		fields["open_children"] = open
+	}
+	p := &part{id: s.id, head: s.head, st: s.st}
+	parts := []*part{p}
+	if back, err := s.refund(ctx, fields); err != nil {
+		return err
+	} else if back != nil {
+		parts = append(parts, back)
+	}
+	if p.events, err = s.k.interruption(ctx, s.id, &s.st); err != nil {
+		return err
+	}
+	p.events = append(p.events, kernelEvent(SessionClosed, "", fields))
+	if err := s.k.apply(ctx, barrier, parts...); err != nil {
+		return err
+	}
+	s.took(p)
+	return nil
+}
+
+// openChildren answers the children that have not ended, by opening time. None
+// can open before the close is written, for that would move this session.
+func (s *Session) openChildren(ctx context.Context) (ids []string, err error) {
+	children, err := s.k.store.Children(ctx, s.id)
+	if err != nil {
+		return nil, err
+	}
+	opened := map[string]int64{}
+	for _, id := range children {
+		_, st, err := s.k.load(ctx, "close", id)
+		if err != nil {
+			return nil, err
+		}
+		if st.Closed == 0 {
+			ids, opened[id] = append(ids, id), st.Opened
+		}
+	}
+	slices.SortFunc(ids, func(a, b string) int {
+		return cmp.Or(cmp.Compare(opened[a], opened[b]), strings.Compare(a, b))
+	})
+	return ids, nil
+}
+
+// refund answers the parent's side of a closing child's remainder, and notes
+// it in the child's; nil when nothing goes back.
+func (s *Session) refund(ctx context.Context, fields map[string]any) (*part, error) {
+	if !s.st.Refund || s.st.Balance == 0 {
+		return nil, nil
+	}
+	head, st, err := s.k.load(ctx, "close", s.st.Parent)
+	if err != nil || st.Closed > 0 {
+		return nil, err
+	}
+	fields["returned"] = s.st.Balance
+	return &part{id: s.st.Parent, head: head, st: st, events: []*Event{
+		st.ledgerEvent(BudgetReturned, "", map[string]any{"amount": s.st.Balance, "child": s.id})}}, nil
+}
+
+// cut shortens text to maxDetail characters.
+func cut(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	n := 0
+	for i := range text {
+		if n == maxDetail {
+			return text[:i] + "..."
+		}
+		n++
+	}
+	return text
+}
+
+// Bracket opens or resumes nothing itself: it runs fn on s and closes s behind
+// it, with "scope_exit", or with "error" and the text of fn's error, which it
+// answers unchanged. A close that fails behind an error is joined to it.
+func (s *Session) Bracket(ctx context.Context, fn func(*Session) error) error {
+	if err := fn(s); err != nil {
+		if cerr := s.Close(context.WithoutCancel(ctx), "error", err.Error()); cerr != nil {
+			return errors.Join(err, cerr)
+		}
+		return err
+	}
+	return s.Close(ctx, "scope_exit", "")
+}

@@ -1,0 +1,137 @@
+package luabind
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/parse"
+)
+
+// Compiled code is kept by the hash of its name and source, for all VMs of the
+// process: 8 KB of source take 3 ms to compile and 10 µs to hash. A prototype
+// is never written after it was compiled.
+var protos = protoCache{byHash: map[[32]byte]*lua.FunctionProto{}}
+
+// What the cache holds at most.
+const cachedProtos = 512
+
+type protoCache struct {
+	mu     sync.Mutex
+	byHash map[[32]byte]*lua.FunctionProto
+	order  [][32]byte // oldest first
+}
+
+// compile answers the prototype of source; errors are "file:line: what is wrong".
+func compile(name, source string) (*lua.FunctionProto, error) {
+	key := sha256.Sum256([]byte(name + "\x00" + source))
+	if p := protos.find(key); p != nil {
+		return p, nil
+	}
+	p, err := compileNew(name, source)
+	if err == nil {
+		protos.keep(key, p)
+	}
+	return p, err
+}
+
+func (c *protoCache) find(key [32]byte) *lua.FunctionProto {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byHash[key]
+}
+
+func (c *protoCache) keep(key [32]byte, p *lua.FunctionProto) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byHash[key] != nil {
+		return
+	}
+	if len(c.order) >= cachedProtos {
+		delete(c.byHash, c.order[0])
+		c.order = c.order[1:]
+	}
+	c.byHash[key] = p
+	c.order = append(c.order, key)
+}
+
+// maxSource bounds a chunk: the compiler recurses over nested expressions, and
+// a Go stack that overflows ends the process.
+const maxSource = 1 << 20
+
+func compileNew(name, source string) (p *lua.FunctionProto, err error) {
+	if len(source) > maxSource {
+		return nil, &SyntaxError{fmt.Sprintf("%s:1: source of %d bytes, at most %d are compiled", name, len(source), maxSource)}
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			p, err = nil, syntaxError(name, source, fmt.Errorf("%v", r))
+		}
+	}()
+	chunk, err := parse.Parse(strings.NewReader(withoutShebang(source)), name)
+	if err != nil {
+		return nil, syntaxError(name, source, err)
+	}
+	p, err = lua.Compile(chunk, name)
+	if err != nil {
+		return nil, syntaxError(name, source, err)
+	}
+	return p, nil
+}
+
+// withoutShebang makes a first line "#!…" a comment, keeping the line count.
+func withoutShebang(source string) string {
+	if !strings.HasPrefix(source, "#") {
+		return source
+	}
+	if i := strings.IndexByte(source, '\n'); i >= 0 {
+		return source[i:]
+	}
+	return ""
+}
+
+// SyntaxError says where a source is not Lua.
+type SyntaxError struct{ Message string }
+
+// Error answers "file:line: what is wrong".
+func (e *SyntaxError) Error() string { return e.Message }
+
+func syntaxError(name, source string, err error) error {
+	var parsed *parse.Error
+	if errors.As(err, &parsed) {
+		return &SyntaxError{parsedText(name, source, parsed)}
+	}
+	var compiled *lua.CompileError
+	if errors.As(err, &compiled) {
+		line, text := compiled.Line, compiled.Message
+		if head, at, ok := strings.Cut(text, " at line "); ok { // the line of a goto stands in its text
+			if n, err := strconv.Atoi(at); err == nil {
+				line, text = n, head
+			}
+		}
+		return &SyntaxError{fmt.Sprintf("%s:%d: %s", name, line, text)}
+	}
+	return &SyntaxError{name + ": " + err.Error()}
+}
+
+func parsedText(name, source string, e *parse.Error) string {
+	if e.Pos.Line == parse.EOF {
+		last := strings.Count(strings.TrimSuffix(source, "\n"), "\n") + 1
+		return fmt.Sprintf("%s:%d: unexpected end of file, a block, string or bracket is not closed", name, last)
+	}
+	text := strings.TrimPrefix(e.Message, "syntax error: ")
+	if text == "syntax error" {
+		text = "unexpected " + fmt.Sprintf("%q", e.Token)
+	} else if e.Token != "" {
+		text = fmt.Sprintf("%s near %q", text, e.Token)
+	}
+	line := e.Pos.Line
+	if e.Message == "unterminated string" && e.Pos.Column == 0 {
+		line-- // the scanner has read the end of the line
+	}
+	return fmt.Sprintf("%s:%d: %s", name, line, text)
+}

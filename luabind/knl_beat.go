@@ -1,0 +1,280 @@
+package luabind
+
+import (
+	"context"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/knl-run/knl/kernel"
+)
+
+var beatFields = []Arg{
+	{Name: "on_delta", Kind: Function, Optional: true, Type: "fun(delta: { kind: string, text: string })"},
+	{Name: "deadline", Kind: Seconds, Optional: true, Doc: "seconds from now"},
+	{Name: "tool_choice", Optional: true, Type: "string|table"},
+	{Name: "params", Kind: Table, Optional: true, Doc: "sampling parameters"},
+}
+
+var beatFuncs = []Func{
+	{
+		Name: "beat", Returns: "outcome",
+		Args: []Arg{{Name: "session", Type: "session"}, {Name: "device", Type: "device"}, {Name: "opts", Optional: true, Type: "table", Fields: beatFields}},
+		Doc:  "One model call and the tools it asks for. Answers an Outcome and does not raise: a wrong argument is an error of kind conf.",
+		Fn:   runBeat,
+	},
+	{
+		Name: "rerun", Returns: "outcome",
+		Args: []Arg{{Name: "session", Type: "session"}, {Name: "device", Type: "device"}, {Name: "call_id", Kind: Text}},
+		Doc:  "Runs a call of the interrupted beat again, when its tool is declared idempotent or it was never started.",
+		Fn:   rerunCall,
+	},
+	{
+		Name: "fold", Returns: "request",
+		Args: []Arg{{Name: "events", Type: "event[]", Optional: true}, {Name: "device", Type: "device", Optional: true}},
+		Doc:  "The conversation made of events: pair-closed whatever the events are.",
+		Fn:   foldNow,
+	},
+}
+
+// foldFunction answers the function that stands at knl.fold.
+func (st *knlState) foldFunction() lua.LValue {
+	if st.fold == nil {
+		knl, _ := st.vm.loader.loaded.RawGetString("knl").(*lua.LTable)
+		if knl == nil {
+			return lua.LNil
+		}
+		st.fold, _ = knl.RawGetString("fold").(*lua.LFunction)
+	}
+	if st.fold == nil {
+		return lua.LNil
+	}
+	return st.fold
+}
+
+func foldNow(c *Call) (int, error) {
+	evs, err := c.VM().eventsOf(c.L, c.Arg(1))
+	if err != nil {
+		return 0, c.Mistake("%s", err)
+	}
+	var d *kernel.Device
+	if ud, ok := c.Arg(2).(*lua.LUserData); ok {
+		if dev, ok := ud.Value.(*device); ok {
+			d = dev.d
+		}
+	}
+	return c.Return(c.VM().requestTable(kernel.FoldEvents(evs, d)))
+}
+
+// subjects reads the session and the device of a beat; what is wrong with them
+// is an Outcome.
+func subjects(c *Call, what string) (h *handle, d *device, bad *kernel.Outcome) {
+	if ud, ok := c.Arg(1).(*lua.LUserData); ok {
+		h, _ = ud.Value.(*handle)
+	}
+	if ud, ok := c.Arg(2).(*lua.LUserData); ok {
+		d, _ = ud.Value.(*device)
+	}
+	switch {
+	case h == nil:
+		bad = confError(what + ": argument 1 (session): got " + show(c.Arg(1)) + ", want a session")
+	case d == nil:
+		bad = confError(what + ": argument 2 (device): got " + show(c.Arg(2)) + ", want a device")
+	}
+	return h, d, bad
+}
+
+func confError(text string) *kernel.Outcome {
+	return &kernel.Outcome{Status: kernel.StatusError, Stage: kernel.StageConf, Detail: &kernel.Detail{Message: text}}
+}
+
+func runBeat(c *Call) (int, error) {
+	h, d, bad := subjects(c, "knl.beat")
+	if bad != nil {
+		return pushOutcome(c, *bad)
+	}
+	o, bad := beatOptions(c)
+	if bad != nil {
+		return pushOutcome(c, *bad)
+	}
+	var out kernel.Outcome
+	if err := c.Block(func(ctx context.Context) error {
+		out = kernel.Beat(context.WithValue(ctx, handleKey{}, h), h.s, d.d, o)
+		return nil
+	}); err != nil {
+		return 0, err
+	}
+	return pushOutcome(c, out)
+}
+
+// beatOptions reads opts; a mistake in it is an Outcome, in both modes.
+func beatOptions(c *Call) (o kernel.BeatOptions, bad *kernel.Outcome) {
+	if !c.Given(3) {
+		return o, nil
+	}
+	t, ok := c.Arg(3).(*lua.LTable)
+	if !ok {
+		return o, confError("knl.beat: argument 3 (opts): got " + show(c.Arg(3)) + ", want a table")
+	}
+	opts, err := c.CheckFields(look(c.L, t), "option", beatFields)
+	if err != nil {
+		return o, confError(err.Error())
+	}
+	if fn := opts.Value("on_delta"); fn != lua.LNil {
+		o.OnDelta = c.VM().onDelta(c.Ctx(), fn)
+	}
+	if opts.Has("deadline") {
+		o.Deadline = time.Now().Add(opts.Seconds("deadline", 0))
+	}
+	if v := opts.Value("tool_choice"); v != lua.LNil {
+		if o.ToolChoice, err = AppendJSON(nil, v, &Encoding{Name: "knl.beat: option \"tool_choice\""}); err != nil {
+			return o, confError(err.Error())
+		}
+	}
+	if v := opts.Value("params"); v != lua.LNil {
+		if o.Params, err = AppendJSON(nil, v, &Encoding{Name: "knl.beat: option \"params\""}); err != nil {
+			return o, confError(err.Error())
+		}
+	}
+	return o, nil
+}
+
+func rerunCall(c *Call) (int, error) {
+	h, d, bad := subjects(c, "knl.rerun")
+	if bad != nil {
+		return pushOutcome(c, *bad)
+	}
+	id := c.String(3)
+	var out kernel.Outcome
+	if err := c.Block(func(ctx context.Context) error {
+		out = kernel.Rerun(context.WithValue(ctx, handleKey{}, h), h.s, d.d, id)
+		return nil
+	}); err != nil {
+		return 0, err
+	}
+	return pushOutcome(c, out)
+}
+
+// pushOutcome answers an Outcome as plain tables.
+func pushOutcome(c *Call, o kernel.Outcome) (int, error) {
+	t := c.L.CreateTable(0, 4)
+	t.RawSetString("status", lua.LString(o.Status))
+	switch o.Status {
+	case kernel.StatusOK:
+		t.RawSetString("out", c.VM().replyTable(c.L, o.Reply, true))
+	case kernel.StatusRefused:
+		t.RawSetString("reason", lua.LString(o.Reason))
+		t.RawSetString("detail", c.VM().replyTable(c.L, o.Reply, false))
+	case kernel.StatusStopped:
+		t.RawSetString("reason", lua.LString(o.Reason))
+		setText(t, "tag", o.Tag)
+	default:
+		t.RawSetString("kind", lua.LString(o.Stage))
+		t.RawSetString("detail", c.VM().detailTable(c.L, o.Detail))
+	}
+	return c.Return(t)
+}
+
+func (vm *VM) replyTable(l *lua.LState, r *kernel.Reply, tools bool) *lua.LTable {
+	t := l.CreateTable(0, 6)
+	t.RawSetString("content", vm.must(l, r.Content))
+	t.RawSetString("usage", usageTable(l, r.Usage))
+	setText(t, "stop_reason", r.StopReason)
+	t.RawSetString("beat", lua.LString(r.Beat))
+	if r.RefusalKind != "" {
+		t.RawSetString("refusal", refusalTable(l, r.RefusalKind, r.RefusalDetail))
+	}
+	if !tools {
+		return t
+	}
+	runs := TagArray(l, l.CreateTable(len(r.Tools), 0))
+	for _, run := range r.Tools {
+		row := l.CreateTable(0, 3)
+		row.RawSetString("call_id", lua.LString(run.CallID))
+		row.RawSetString("name", lua.LString(run.Name))
+		row.RawSetString("ok", lua.LBool(run.OK))
+		runs.Append(row)
+	}
+	t.RawSetString("tools", runs)
+	return t
+}
+
+func (vm *VM) detailTable(l *lua.LState, d *kernel.Detail) *lua.LTable {
+	t := l.CreateTable(0, 6)
+	setText(t, "kind", d.Kind)
+	setText(t, "method", d.Method)
+	t.RawSetString("retryable", lua.LBool(d.Retryable))
+	t.RawSetString("message", lua.LString(d.Message))
+	setText(t, "cause", d.Cause)
+	if d.RetryAfter > 0 {
+		t.RawSetString("retry_after", lua.LNumber(d.RetryAfter))
+	}
+	if d.Status > 0 {
+		setCount(t, "status", int64(d.Status))
+	}
+	if vm.dev {
+		setText(t, "traceback", d.Traceback)
+	}
+	if d.Reply != nil {
+		t.RawSetString("answer", vm.replyTable(l, d.Reply, true))
+	}
+	return vm.withText(t, d.Message)
+}
+
+var outcomeFuncs = []Func{
+	{Name: "ok", Args: []Arg{{Name: "out", Kind: Table}}, Returns: "outcome",
+		Fn: func(c *Call) (int, error) { return newOutcome(c, "ok", [2]string{"out"}) }},
+	{Name: "refused", Args: []Arg{{Name: "reason", Kind: Text}, {Name: "detail", Optional: true}}, Returns: "outcome",
+		Fn: func(c *Call) (int, error) { return newOutcome(c, "refused", [2]string{"reason", "detail"}) }},
+	{Name: "err", Args: []Arg{{Name: "kind", Kind: Text}, {Name: "detail"}}, Returns: "outcome",
+		Fn: func(c *Call) (int, error) { return newOutcome(c, "error", [2]string{"kind", "detail"}) }},
+	{Name: "stopped", Args: []Arg{{Name: "reason", Kind: Text}, {Name: "tag", Kind: Text, Optional: true}}, Returns: "outcome",
+		Fn: func(c *Call) (int, error) { return newOutcome(c, "stopped", [2]string{"reason", "tag"}) }},
+	isOutcome("is_ok", "ok"), isOutcome("is_refused", "refused"), isOutcome("is_error", "error"), isOutcome("is_stopped", "stopped"),
+	{Name: "match", Args: []Arg{{Name: "o", Kind: Table}, {Name: "arms", Kind: Table, Type: "{ ok: function, refused: function, error: function, stopped: function }"}}, Returns: "any",
+		Doc: "Calls the arm of o's status with o. All four arms must be there.", Fn: matchOutcome},
+}
+
+func newOutcome(c *Call, status string, fields [2]string) (int, error) {
+	t := c.L.NewTable()
+	t.RawSetString("status", lua.LString(status))
+	for i, name := range fields {
+		if name == "" {
+			continue
+		}
+		if arg := c.fn.Args[i]; !arg.Optional || c.Given(i+1) {
+			if !arg.Kind.accepts(c.L, c.Arg(i+1)) {
+				c.refuse(i+1, arg.Kind)
+			}
+		}
+		t.RawSetString(name, c.Arg(i+1))
+	}
+	return c.Return(t)
+}
+
+func isOutcome(name, status string) Func {
+	return Func{Name: name, Args: []Arg{{Name: "v", Optional: true}}, Returns: "boolean", Fn: func(c *Call) (int, error) {
+		t, ok := c.Arg(1).(*lua.LTable)
+		return c.Return(lua.LBool(ok && look(c.L, t).RawGetString("status") == lua.LString(status)))
+	}}
+}
+
+var statuses = []string{"ok", "refused", "error", "stopped"}
+
+func matchOutcome(c *Call) (int, error) {
+	o, arms := c.Table(1), c.Table(2)
+	for _, name := range statuses {
+		if !callable(c.L, arms.RawGetString(name)) {
+			return 0, c.Mistake("arms.%s: got %s, want a function: every status has an arm", name, show(arms.RawGetString(name)))
+		}
+	}
+	arm := arms.RawGet(o.RawGetString("status"))
+	if arm == lua.LNil {
+		return 0, c.Mistake("status: got %s, want ok, refused, error or stopped", show(o.RawGetString("status")))
+	}
+	out, err := c.Invoke(arm, o)
+	if err != nil {
+		return 0, err
+	}
+	return c.Return(first(out))
+}

@@ -1,0 +1,473 @@
+package luabind
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/knl-run/knl/kernel"
+)
+
+// device is a kernel.Device as scripts hold it.
+type device struct {
+	st     *knlState
+	d      *kernel.Device
+	ud     *lua.LUserData
+	fields *lua.LTable // what the script gave, frozen copies
+}
+
+var deviceFields = []Arg{
+	{Name: "llm", Optional: true, Type: "llm|fun(request, ctx): table?, table?", Doc: "answers a request"},
+	{Name: "tools", Kind: Table, Optional: true, Type: "table<string, tool>", Doc: "name -> entry"},
+	{Name: "tool_policy", Kind: Function, Optional: true, Type: "fun(block, answer): nil|\"run\"|\"deny\", string?"},
+	{Name: "fold", Kind: Function, Optional: true, Type: "fun(events, device): request", Doc: "makes the request (default: knl.fold)"},
+	{Name: "filters", Kind: Table, Optional: true, Type: "(fun(request): request)[]"},
+	{Name: "system", Optional: true, Type: "string|table[]"},
+	{Name: "cost", Kind: Function, Optional: true, Type: "fun(request): integer", Doc: "what a beat reserves (default: 1)"},
+	{Name: "settle", Kind: Function, Optional: true, Type: "fun(request, response): integer", Doc: "what a beat has cost"},
+	{Name: "parallel", Kind: Whole, Optional: true, Doc: "calls marked parallel that run at a time (default 4)"},
+}
+
+var toolFields = []Arg{
+	{Name: "description", Kind: Text, Optional: true},
+	{Name: "input_schema", Kind: Table, Optional: true, Doc: "JSON Schema of the arguments"},
+	{Name: "handler", Kind: Function, Type: "fun(args, ctx): any"},
+	{Name: "effects", Kind: Text, Optional: true, Type: "\"read\"|\"write\"|\"external\"", Doc: "left out: external"},
+	{Name: "idempotent", Kind: Flag, Optional: true},
+	{Name: "parallel", Kind: Flag, Optional: true},
+	{Name: "timeout", Kind: Seconds, Optional: true},
+	{Name: "strict", Kind: Flag, Optional: true, Doc: "validate the arguments by input_schema"},
+}
+
+var deviceFuncs = []Func{{
+	Name: "device", Args: []Arg{{Name: "config", Kind: Table, Optional: true, Fields: deviceFields}}, Returns: "device",
+	Doc: "A frozen bundle of policy. It is checked whole, here.",
+	Fn: func(c *Call) (int, error) {
+		for _, name := range []string{"owner", "budget", "store", "session", "parent"} {
+			if t, ok := c.Arg(1).(*lua.LTable); ok && t.RawGetString(name) != lua.LNil {
+				return 0, c.Mistake("unknown option %q: it belongs to knl.open or knl.resume, a device holds no state", name)
+			}
+		}
+		d, err := newDevice(c, c.Options(1))
+		if err != nil {
+			return 0, err
+		}
+		return c.Return(d.ud)
+	},
+}}
+
+var deviceType = &Type{Name: "device", Doc: "A frozen bundle of policy."}
+
+func init() { // its method makes another one
+	deviceType.Methods = []Func{{
+		Name: "with", Args: []Arg{{Name: "delta", Kind: Table, Fields: deviceFields}}, Returns: "device",
+		Doc: "A new device with the fields of delta in place of this one's. knl.null takes a field away.",
+		Fn:  deviceWith,
+	}}
+}
+
+var llmType = &Type{Name: "llm", Doc: "An opened model: llm(request, ctx?) -> answer | nil, error."}
+
+// complete gives the metatables of device and llm what a Type cannot say.
+func (st *knlState) complete() {
+	if st.meta {
+		return
+	}
+	st.meta = true
+	mt := st.vm.metas[deviceType]
+	methods := mt.RawGetString("__index").(*lua.LTable)
+	mt.RawSetString("__metatable", lua.LString("knl.device"))
+	mt.RawSetString("__index", st.vm.root.NewFunction(func(l *lua.LState) int {
+		v := methods.RawGet(l.Get(2))
+		if v == lua.LNil {
+			if d, ok := l.CheckUserData(1).Value.(*device); ok {
+				v = d.fields.RawGet(l.Get(2))
+			}
+		}
+		l.Push(v)
+		return 1
+	}))
+	st.vm.metas[llmType].RawSetString("__call", st.vm.function(&llmCall, bound{place: "llm", state: st}))
+}
+
+func deviceWith(c *Call) (int, error) {
+	d := Self[*device](c)
+	delta := c.Table(1)
+	merged := c.L.NewTable()
+	d.fields.ForEach(func(k, v lua.LValue) { merged.RawSet(k, v) })
+	delta.ForEach(func(k, v lua.LValue) {
+		if v == Null {
+			v = lua.LNil
+		}
+		merged.RawSet(k, v)
+	})
+	o, err := c.CheckFields(merged, "option", deviceFields)
+	if err != nil {
+		return 0, err
+	}
+	next, err := newDevice(c, o)
+	if err != nil {
+		return 0, err
+	}
+	return c.Return(next.ud)
+}
+
+// newDevice checks a config whole and builds the kernel's device from it.
+func newDevice(c *Call, o Options) (*device, error) {
+	st := state(c)
+	st.complete()
+	d := &device{st: st, fields: c.L.NewTable()}
+	d.ud = st.vm.Wrap(deviceType, d)
+	config, err := d.config(c, o)
+	if err != nil {
+		return nil, err
+	}
+	if d.d, err = kernel.NewDevice(config); err != nil {
+		return nil, c.Mistake("%s", err)
+	}
+	for _, f := range deviceFields {
+		if v := o.Value(f.Name); v != lua.LNil && d.fields.RawGetString(f.Name) == lua.LNil {
+			d.fields.RawSetString(f.Name, v)
+		}
+	}
+	if d.fields.RawGetString("fold") == lua.LNil {
+		d.fields.RawSetString("fold", st.foldFunction())
+	}
+	return d, nil
+}
+
+func (d *device) config(c *Call, o Options) (config kernel.Config, err error) {
+	config.Parallel = int(o.Int("parallel", 0))
+	if o.Has("parallel") && config.Parallel < 1 {
+		return config, c.Mistake("option \"parallel\": got %d, want a whole number ≥ 1", config.Parallel)
+	}
+	if config.LLM, err = d.llm(c, o.Value("llm")); err != nil {
+		return config, err
+	}
+	if config.Tools, err = d.tools(c, o.Table("tools")); err != nil {
+		return config, err
+	}
+	if v := o.Value("system"); v != lua.LNil {
+		if config.System, err = systemOf(c, v); err != nil {
+			return config, err
+		}
+	}
+	if config.Filters, err = d.filters(c, o.Table("filters")); err != nil {
+		return config, err
+	}
+	if fn := o.Value("tool_policy"); fn != lua.LNil {
+		config.Policy = d.policy(fn)
+	}
+	if fn := o.Value("fold"); fn != lua.LNil && fn != d.st.foldFunction() {
+		config.Fold = d.fold(fn)
+	}
+	if fn := o.Value("cost"); fn != lua.LNil {
+		config.Cost = d.cost(fn)
+	}
+	if fn := o.Value("settle"); fn != lua.LNil {
+		config.Settle = d.settle(fn)
+	}
+	return config, nil
+}
+
+func systemOf(c *Call, v lua.LValue) (json.RawMessage, error) {
+	switch v.(type) {
+	case lua.LString, *lua.LTable:
+	default:
+		return nil, c.Mistake("option \"system\": got %s, want text or a list of blocks", show(v))
+	}
+	raw, err := toJSON("option \"system\"", v)
+	if err != nil {
+		return nil, c.Mistake("%s", err)
+	}
+	return raw, nil
+}
+
+func (d *device) filters(c *Call, t *lua.LTable) ([]kernel.Filter, error) {
+	if t == nil {
+		return nil, nil
+	}
+	kept := TagArray(c.L, c.L.NewTable())
+	var out []kernel.Filter
+	t = look(c.L, t)
+	for i := 1; i <= t.MaxN(); i++ {
+		fn := t.RawGetInt(i)
+		if !callable(c.L, fn) {
+			return nil, c.Mistake("filters[%d]: got %s, want a function", i, show(fn))
+		}
+		kept.Append(fn)
+		out = append(out, d.filter(fn))
+	}
+	if k, _ := t.Next(lua.LNil); k != lua.LNil && len(out) == 0 {
+		return nil, c.Mistake("filters: got a table with the key %s, want a list of functions", show(k))
+	}
+	d.fields.RawSetString("filters", c.VM().frozen("knl.device.filters", nil, kept))
+	return out, nil
+}
+
+// tools reads the map of entries and keeps a frozen copy of it.
+func (d *device) tools(c *Call, t *lua.LTable) (map[string]kernel.Tool, error) {
+	if t == nil {
+		return nil, nil
+	}
+	t = look(c.L, t)
+	if t.RawGetInt(1) != lua.LNil {
+		return nil, c.Mistake("tools: got a list, want a map from name to entry: { read = { handler = fn } }")
+	}
+	kept := c.L.NewTable()
+	out := map[string]kernel.Tool{}
+	var bad error
+	t.ForEach(func(k, v lua.LValue) {
+		name, isText := k.(lua.LString)
+		entry, isTable := v.(*lua.LTable)
+		switch {
+		case bad != nil:
+		case !isText:
+			bad = c.Mistake("tools: got the key %s, want the name of a tool", show(k))
+		case !isTable:
+			bad = c.Mistake("tools.%s: got %s, want a table with a handler", name, show(v))
+		default:
+			entry = look(c.L, entry)
+			kept.RawSet(k, c.VM().frozen("tool", nil, copyTable(c.L, entry)))
+			out[string(name)], bad = d.tool(c, string(name), entry)
+		}
+	})
+	if bad != nil {
+		return nil, bad
+	}
+	d.fields.RawSetString("tools", c.VM().frozen("knl.device.tools", nil, kept))
+	return out, nil
+}
+
+func copyTable(l *lua.LState, t *lua.LTable) *lua.LTable {
+	out := l.NewTable()
+	t.ForEach(func(k, v lua.LValue) { out.RawSet(k, v) })
+	return out
+}
+
+func (d *device) tool(c *Call, name string, entry *lua.LTable) (kernel.Tool, error) {
+	o, err := c.CheckFields(entry, "tools."+name+": key", toolFields)
+	if err != nil {
+		return kernel.Tool{}, err
+	}
+	t := kernel.Tool{
+		Description: o.String("description", ""),
+		Effects:     kernel.Effects(o.String("effects", "")),
+		Idempotent:  o.Bool("idempotent", false),
+		Parallel:    o.Bool("parallel", false),
+		Timeout:     o.Seconds("timeout", 0),
+		Strict:      o.Bool("strict", false),
+		Handler:     d.handler(name, o.Value("handler")),
+	}
+	if o.Has("timeout") && t.Timeout <= 0 {
+		return t, c.Mistake("tools.%s: key \"timeout\": got 0, want more than 0 seconds", name)
+	}
+	if s := o.Table("input_schema"); s != nil {
+		if t.InputSchema, err = toJSON("tools."+name+".input_schema", schemaTable(c.L, s)); err != nil {
+			return t, c.Mistake("%s", err)
+		}
+	}
+	return t, nil
+}
+
+// schemaTable leaves a schema as it is; it is here for schemas of other
+// libraries to be translated in one place.
+func schemaTable(_ *lua.LState, s *lua.LTable) *lua.LTable { return s }
+
+// traced is an error of a script's function with its traceback, in dev mode.
+type traced struct {
+	error
+	at string
+}
+
+// Traceback answers where the script raised it.
+func (t *traced) Traceback() string { return t.at }
+
+// Unwrap answers the error without it.
+func (t *traced) Unwrap() error { return t.error }
+
+func (st *knlState) traced(err error) error {
+	var e *LuaError
+	if st.vm.dev && errors.As(err, &e) {
+		return &traced{err, e.Traceback}
+	}
+	return err
+}
+
+// call runs a script's function from the kernel, which left Lua by Block.
+func (st *knlState) call(ctx context.Context, fn lua.LValue, args func(*Call) ([]lua.LValue, error), out func(*Call, []lua.LValue) error) error {
+	err := st.vm.Enter(ctx, func(c *Call) error {
+		in, err := args(c)
+		if err != nil {
+			return err
+		}
+		got, err := c.Invoke(fn, in...)
+		if err != nil {
+			return err
+		}
+		return out(c, got)
+	})
+	return st.traced(err)
+}
+
+func first(out []lua.LValue) lua.LValue {
+	if len(out) == 0 {
+		return lua.LNil
+	}
+	return out[0]
+}
+
+func (d *device) fold(fn lua.LValue) kernel.Fold {
+	return func(ctx context.Context, log kernel.Log, _ *kernel.Device) (req *kernel.Request, err error) {
+		err = d.st.call(ctx, fn,
+			func(c *Call) ([]lua.LValue, error) {
+				return []lua.LValue{d.st.vm.foldEvents(ctx, log), d.ud}, nil
+			},
+			func(_ *Call, out []lua.LValue) (err error) {
+				req, err = d.st.vm.requestOf(first(out))
+				return err
+			})
+		return req, err
+	}
+}
+
+func (d *device) filter(fn lua.LValue) kernel.Filter {
+	return func(ctx context.Context, req *kernel.Request) (next *kernel.Request, err error) {
+		err = d.st.call(ctx, fn,
+			func(*Call) ([]lua.LValue, error) { return []lua.LValue{d.st.vm.requestTable(req)}, nil },
+			func(_ *Call, out []lua.LValue) (err error) {
+				next, err = d.st.vm.requestOf(first(out))
+				return err
+			})
+		return next, err
+	}
+}
+
+func (d *device) cost(fn lua.LValue) kernel.Cost {
+	return func(ctx context.Context, req *kernel.Request) (n int64, err error) {
+		err = d.st.call(ctx, fn,
+			func(*Call) ([]lua.LValue, error) { return []lua.LValue{d.st.vm.requestTable(req)}, nil },
+			func(_ *Call, out []lua.LValue) (err error) {
+				n, err = wholeResult(first(out))
+				return err
+			})
+		return n, err
+	}
+}
+
+func (d *device) settle(fn lua.LValue) kernel.Settle {
+	return func(ctx context.Context, req *kernel.Request, a *kernel.Answer) (n int64, err error) {
+		err = d.st.call(ctx, fn,
+			func(c *Call) ([]lua.LValue, error) {
+				return []lua.LValue{d.st.vm.requestTable(req), d.st.vm.answerTable(c.L, a)}, nil
+			},
+			func(_ *Call, out []lua.LValue) (err error) {
+				n, err = wholeResult(first(out))
+				return err
+			})
+		return n, err
+	}
+}
+
+func wholeResult(v lua.LValue) (int64, error) {
+	n, ok := whole(v)
+	if !ok {
+		return 0, fmt.Errorf("got %s, want a whole number", show(v))
+	}
+	return n, nil
+}
+
+func (d *device) policy(fn lua.LValue) kernel.ToolPolicy {
+	return func(ctx context.Context, call *kernel.Call, a *kernel.Answer) (said kernel.Decision, reason string, err error) {
+		err = d.st.call(ctx, fn,
+			func(c *Call) ([]lua.LValue, error) {
+				return []lua.LValue{d.st.vm.must(c.L, call.Block), d.st.vm.answerTable(c.L, a)}, nil
+			},
+			func(_ *Call, out []lua.LValue) error {
+				switch v := first(out).(type) {
+				case *lua.LNilType:
+				case lua.LString:
+					if said = kernel.Decision(v); v == "" {
+						said = `""`
+					}
+				default:
+					said = kernel.Decision(show(v))
+				}
+				if len(out) > 1 {
+					reason = lua.LVAsString(out[1])
+				}
+				return nil
+			})
+		return said, reason, err
+	}
+}
+
+func (d *device) handler(name string, fn lua.LValue) kernel.Handler {
+	return func(ctx context.Context, args json.RawMessage, tc kernel.ToolContext) (result json.RawMessage, err error) {
+		err = d.st.call(ctx, fn,
+			func(c *Call) ([]lua.LValue, error) {
+				in, err := FromJSON(c.L, args)
+				if err != nil {
+					return nil, fmt.Errorf("arguments: %w", err)
+				}
+				return []lua.LValue{in, toolContext(ctx, c.L, tc)}, nil
+			},
+			func(_ *Call, out []lua.LValue) (err error) {
+				if v := first(out); v != lua.LNil {
+					result, err = toJSON("result", v)
+				}
+				return err
+			})
+		return result, err
+	}
+}
+
+// handleKey is where a context carries the handle that is being beaten.
+type handleKey struct{}
+
+func toolContext(ctx context.Context, l *lua.LState, tc kernel.ToolContext) *lua.LTable {
+	t := l.NewTable()
+	if h, ok := ctx.Value(handleKey{}).(*handle); ok {
+		t.RawSetString("session", h.ud)
+	}
+	t.RawSetString("beat", lua.LString(tc.Beat))
+	t.RawSetString("call_id", lua.LString(tc.CallID))
+	t.RawSetString("idempotency_key", lua.LString(tc.IdempotencyKey))
+	if !tc.Deadline.IsZero() {
+		t.RawSetString("deadline", epochSeconds(tc.Deadline))
+	}
+	return t
+}
+
+func epochSeconds(at time.Time) lua.LNumber { return lua.LNumber(float64(at.UnixMilli()) / 1000) }
+
+// foldLog is what a script's fold is handed: the log, read when it is looked at.
+type foldLog struct {
+	ctx context.Context
+	log kernel.Log
+}
+
+func (f *foldLog) all() ([]*kernel.Event, error) { return f.log.Events(f.ctx, 1) }
+
+// foldEvents answers the events of a fold as a list that is read from the log
+// when a script looks at it.
+func (vm *VM) foldEvents(ctx context.Context, log kernel.Log) *lua.LTable {
+	f := &foldLog{ctx, log}
+	return vm.mirror(&mirror{value: f, name: "events", fill: func(l *lua.LState, t *lua.LTable) {
+		TagArray(l, t)
+		evs, err := f.all()
+		if err != nil {
+			throw(l, vm.ErrorValue(err))
+		}
+		h, _ := ctx.Value(handleKey{}).(*handle)
+		for i, ev := range evs {
+			if h != nil {
+				t.RawSetInt(i+1, h.event(ev))
+			}
+		}
+	}})
+}

@@ -1,0 +1,157 @@
+package luabind
+
+import (
+	"encoding/json"
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/knl-run/knl/kernel"
+)
+
+// list answers events as a fresh array of shared, read-only tables.
+func (h *handle) list(l *lua.LState, evs []*kernel.Event) *lua.LTable {
+	out := TagArray(l, l.CreateTable(len(evs), 0))
+	for _, ev := range evs {
+		out.Append(h.event(ev))
+	}
+	if len(h.shown) > 2*len(evs)+1024 {
+		kept := make(map[*kernel.Event]*lua.LTable, len(evs))
+		for _, ev := range evs {
+			kept[ev] = h.shown[ev]
+		}
+		h.shown = kept
+	}
+	return out
+}
+
+// event answers the one table that stands for ev.
+func (h *handle) event(ev *kernel.Event) *lua.LTable {
+	t := h.shown[ev]
+	if t == nil {
+		t = h.st.vm.mirror(&mirror{value: ev, name: "event", frozen: true, fill: func(l *lua.LState, t *lua.LTable) {
+			h.st.vm.fillEvent(l, t, ev)
+		}})
+		h.shown[ev] = t
+	}
+	return t
+}
+
+// row answers an event of any session with the session as stream.
+func (h *handle) row(stream string, ev *kernel.Event) *lua.LTable {
+	return h.st.vm.mirror(&mirror{value: ev, name: "event", frozen: true, fill: func(l *lua.LState, t *lua.LTable) {
+		t.RawSetString("stream", lua.LString(stream))
+		h.st.vm.fillEvent(l, t, ev)
+	}})
+}
+
+func (vm *VM) fillEvent(l *lua.LState, t *lua.LTable, ev *kernel.Event) {
+	t.RawSetString("kind", lua.LString(ev.Kind))
+	setCount(t, "seq", ev.Seq)
+	setCount(t, "epoch_ms", ev.EpochMS)
+	meta := vm.must(l, ev.Meta).(*lua.LTable)
+	if ev.Beat != "" {
+		t.RawSetString("beat", lua.LString(ev.Beat))
+		meta.RawSetString("beat", lua.LString(ev.Beat))
+	}
+	t.RawSetString("meta", meta)
+	t.RawSetString("data", vm.must(l, ev.Data))
+}
+
+// eventsOf reads a script's list of events: its own tables, or those that it
+// was handed, which are not converted again.
+func (vm *VM) eventsOf(l *lua.LState, v lua.LValue) ([]*kernel.Event, error) {
+	if v == lua.LNil {
+		return nil, nil
+	}
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		return nil, fmt.Errorf("events: got %s, want a list", show(v))
+	}
+	if m := mirrorOf(t); m != nil {
+		if log, ok := m.value.(*foldLog); ok && !m.frozen {
+			return log.all()
+		}
+	}
+	t = look(l, t)
+	out := make([]*kernel.Event, 0, t.MaxN())
+	for i := 1; i <= t.MaxN(); i++ {
+		ev, err := vm.eventOf(l, t.RawGetInt(i), i)
+		if err != nil {
+			return nil, err
+		}
+		if ev != nil {
+			out = append(out, ev)
+		}
+	}
+	return out, nil
+}
+
+func (vm *VM) eventOf(l *lua.LState, v lua.LValue, i int) (*kernel.Event, error) {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		return nil, nil // a fold is tolerant: what is no event says nothing
+	}
+	if m := mirrorOf(t); m != nil {
+		if ev, ok := m.value.(*kernel.Event); ok {
+			if vm.dev && m.body != nil {
+				return ev, vm.unchanged(l, m, ev)
+			}
+			return ev, nil
+		}
+	}
+	ev := &kernel.Event{Seq: int64(i), Meta: json.RawMessage("{}"), Data: json.RawMessage("{}")}
+	ev.Kind, ev.Beat = lua.LVAsString(t.RawGetString("kind")), lua.LVAsString(t.RawGetString("beat"))
+	if meta, ok := t.RawGetString("meta").(*lua.LTable); ok && ev.Beat == "" {
+		ev.Beat = lua.LVAsString(look(l, meta).RawGetString("beat"))
+	}
+	if data, ok := t.RawGetString("data").(*lua.LTable); ok {
+		raw, err := AppendJSON(nil, data, &Encoding{Name: fmt.Sprintf("events[%d].data", i), ListFields: true})
+		if err != nil {
+			return nil, err
+		}
+		if raw[0] == '{' {
+			ev.Data = raw
+		}
+	}
+	return ev, nil
+}
+
+// unchanged holds a shared event against its record, in dev mode.
+func (vm *VM) unchanged(l *lua.LState, m *mirror, ev *kernel.Event) error {
+	now, err := toJSON("event", m.body.RawGetString("data"))
+	if err != nil {
+		return fmt.Errorf("event %d was changed: %w", ev.Seq, err)
+	}
+	was, err := toJSON("event", vm.must(l, ev.Data))
+	if err == nil && string(now) != string(was) {
+		return fmt.Errorf("event %d (%s) was changed by the script: events are shared and read-only, copy before you change", ev.Seq, ev.Kind)
+	}
+	return nil
+}
+
+// requestTable answers a request as a table that is converted when a script
+// looks at it.
+func (vm *VM) requestTable(req *kernel.Request) *lua.LTable {
+	return vm.mirror(&mirror{value: req, name: "request", fill: func(l *lua.LState, t *lua.LTable) {
+		vm.must(l, req.Canonical()).(*lua.LTable).ForEach(func(k, v lua.LValue) { t.RawSet(k, v) })
+	}})
+}
+
+// requestOf reads a request that a script answers.
+func (vm *VM) requestOf(v lua.LValue) (*kernel.Request, error) {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		return nil, fmt.Errorf("answered %s, want a request (a table)", show(v))
+	}
+	if m := mirrorOf(t); m != nil {
+		if req, ok := m.value.(*kernel.Request); ok {
+			return req, nil
+		}
+	}
+	raw, err := AppendJSON(nil, t, &Encoding{Name: "request", ListFields: true})
+	if err != nil {
+		return nil, err
+	}
+	return kernel.ParseRequest(raw)
+}

@@ -1,0 +1,275 @@
+package luabind
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/knl-run/knl/kernel"
+)
+
+// llm reads a device's model: one that a port opened, or a script's function.
+func (d *device) llm(c *Call, v lua.LValue) (kernel.LLM, error) {
+	if v == lua.LNil {
+		return nil, nil
+	}
+	if ud, ok := v.(*lua.LUserData); ok {
+		if native, ok := ud.Value.(kernel.LLM); ok {
+			return native, nil
+		}
+	}
+	if !callable(c.L, v) {
+		return nil, c.Mistake("option \"llm\": got %s, want what port:open() answers, or a function", show(v))
+	}
+	return d.scripted(v), nil
+}
+
+// scripted makes a script's function a model.
+func (d *device) scripted(fn lua.LValue) kernel.LLM {
+	return kernel.LLMFunc(func(ctx context.Context, req *kernel.Request, o kernel.CallOptions) (a *kernel.Answer, err error) {
+		err = d.st.call(ctx, fn,
+			func(c *Call) ([]lua.LValue, error) {
+				return []lua.LValue{d.st.vm.requestTable(req), callContext(c, o)}, nil
+			},
+			func(c *Call, out []lua.LValue) (err error) {
+				a, err = answerOf(c, out)
+				return err
+			})
+		return a, err
+	})
+}
+
+// callContext is the ctx of a model call as a script's function gets it.
+func callContext(c *Call, o kernel.CallOptions) *lua.LTable {
+	t := c.L.NewTable()
+	t.RawSetString("beat", lua.LString(o.Beat))
+	t.RawSetString("session", lua.LString(o.Session))
+	setCount(t, "call", int64(o.Call))
+	if !o.Deadline.IsZero() {
+		t.RawSetString("deadline", epochSeconds(o.Deadline))
+	}
+	if o.OnDelta != nil {
+		t.RawSetString("on_delta", c.L.NewFunction(func(l *lua.LState) int {
+			if t, ok := l.Get(1).(*lua.LTable); ok {
+				o.OnDelta(kernel.Delta{Kind: lua.LVAsString(t.RawGetString("kind")), Text: lua.LVAsString(t.RawGetString("text"))})
+			}
+			return 0
+		}))
+	}
+	return t
+}
+
+// callOptions reads the ctx that a script hands on to a model.
+func callOptions(c *Call, v lua.LValue) (o kernel.CallOptions) {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		return o
+	}
+	o.Beat, o.Session = lua.LVAsString(t.RawGetString("beat")), lua.LVAsString(t.RawGetString("session"))
+	if n, ok := whole(t.RawGetString("call")); ok {
+		o.Call = int(n)
+	}
+	if at, ok := t.RawGetString("deadline").(lua.LNumber); ok {
+		o.Deadline = time.UnixMilli(int64(at * 1000))
+	}
+	if fn := t.RawGetString("on_delta"); callable(c.L, fn) {
+		o.OnDelta = c.VM().onDelta(c.Ctx(), fn)
+	}
+	return o
+}
+
+// onDelta calls a script's listener. What it raises ends nothing: a listener
+// shows, it does not decide.
+func (vm *VM) onDelta(ctx context.Context, fn lua.LValue) func(kernel.Delta) {
+	warned := false
+	return func(d kernel.Delta) {
+		err := vm.Enter(ctx, func(c *Call) error {
+			t := c.L.NewTable()
+			t.RawSetString("kind", lua.LString(d.Kind))
+			t.RawSetString("text", lua.LString(d.Text))
+			_, err := c.Invoke(fn, t)
+			return err
+		})
+		if err != nil && ctx.Err() == nil && !warned {
+			warned = true
+			vm.config.Warn("on_delta raised: " + err.Error())
+		}
+	}
+}
+
+// llmCall is what calling a model does: llm(request, ctx?).
+var llmCall = Func{
+	Name: "llm", Args: []Arg{{Name: "llm", Kind: Userdata}, {Name: "request", Kind: Table}, {Name: "ctx", Kind: Table, Optional: true}},
+	Returns: "table?, table?",
+	Fn: func(c *Call) (int, error) {
+		ud, _ := c.Arg(1).(*lua.LUserData)
+		native, ok := ud.Value.(kernel.LLM)
+		if !ok {
+			return 0, c.ArgMistake(1, "a model")
+		}
+		req, err := c.VM().requestOf(c.Arg(2))
+		if err != nil {
+			return 0, c.Mistake("%s", err)
+		}
+		var a *kernel.Answer
+		o := callOptions(c, c.Arg(3))
+		err = c.Block(func(ctx context.Context) (err error) {
+			a, err = native.Call(ctx, req, o)
+			return err
+		})
+		var ce *kernel.CallError
+		switch {
+		case errors.As(err, &ce):
+			return c.Return(lua.LNil, callErrorTable(c, ce))
+		case err != nil:
+			return 0, err
+		}
+		return c.Return(c.VM().answerTable(c.L, a))
+	},
+}
+
+func callErrorTable(c *Call, e *kernel.CallError) *lua.LTable {
+	t := c.L.NewTable()
+	t.RawSetString("kind", lua.LString(e.Kind))
+	t.RawSetString("retryable", lua.LBool(e.Retryable()))
+	t.RawSetString("message", lua.LString(e.Message))
+	if e.RetryAfter > 0 {
+		t.RawSetString("retry_after", lua.LNumber(e.RetryAfter))
+	}
+	if e.Status > 0 {
+		setCount(t, "status", int64(e.Status))
+	}
+	return c.VM().withText(t, e.Error())
+}
+
+func usageTable(l *lua.LState, u kernel.Usage) *lua.LTable {
+	t := l.CreateTable(0, 5)
+	setCount(t, "input_tokens", u.Input)
+	setCount(t, "output_tokens", u.Output)
+	setCount(t, "thinking_tokens", u.Thinking)
+	setCount(t, "cache_read_tokens", u.CacheRead)
+	setCount(t, "cache_write_tokens", u.CacheWrite)
+	return t
+}
+
+// answerTable answers a fresh table of an answer.
+func (vm *VM) answerTable(l *lua.LState, a *kernel.Answer) *lua.LTable {
+	t := l.NewTable()
+	t.RawSetString("status", lua.LString("ok"))
+	content := a.Content
+	if len(content) == 0 {
+		content = json.RawMessage("[]")
+	}
+	blocks, err := FromJSON(l, content)
+	if err != nil {
+		blocks = TagArray(l, l.NewTable())
+	}
+	t.RawSetString("content", blocks)
+	t.RawSetString("usage", usageTable(l, a.Usage))
+	setText(t, "stop_reason", a.StopReason)
+	if a.Refused {
+		t.RawSetString("status", lua.LString("refused"))
+		t.RawSetString("refusal", refusalTable(l, a.RefusalKind, a.RefusalDetail))
+	}
+	return t
+}
+
+func refusalTable(l *lua.LState, kind, detail string) *lua.LTable {
+	t := l.NewTable()
+	t.RawSetString("kind", lua.LString(kind))
+	setText(t, "detail", detail)
+	return t
+}
+
+// answerOf reads what a script's model answered: a table, or nil and why not.
+func answerOf(c *Call, out []lua.LValue) (*kernel.Answer, error) {
+	t, ok := first(out).(*lua.LTable)
+	if !ok {
+		if len(out) > 1 && out[1] != lua.LNil {
+			return nil, callError(c, out[1])
+		}
+		return nil, broken("got %s, want a table", show(first(out)))
+	}
+	t = look(c.L, t)
+	a := &kernel.Answer{StopReason: lua.LVAsString(t.RawGetString("stop_reason"))}
+	switch status := t.RawGetString("status"); status {
+	case lua.LString("ok"):
+	case lua.LString("refused"):
+		a.Refused = true
+		r, ok := t.RawGetString("refusal").(*lua.LTable)
+		if !ok {
+			return nil, broken("refusal: got %s, want a table with a kind", show(t.RawGetString("refusal")))
+		}
+		a.RefusalKind, a.RefusalDetail = lua.LVAsString(r.RawGetString("kind")), lua.LVAsString(r.RawGetString("detail"))
+	default:
+		return nil, broken("status: got %s, want \"ok\" or \"refused\"", show(status))
+	}
+	usage, ok := t.RawGetString("usage").(*lua.LTable)
+	if !ok {
+		return nil, broken("usage: got %s, want a table of counters", show(t.RawGetString("usage")))
+	}
+	var err error
+	if a.Usage, err = usageOf(usage); err != nil {
+		return nil, err
+	}
+	if content := t.RawGetString("content"); content != lua.LNil {
+		raw, err := AppendJSON(nil, t, &Encoding{Name: "answer", ListFields: true, AsIs: true})
+		if err != nil {
+			return nil, broken("%s", err)
+		}
+		a.Content = kernel.Field(raw, "content")
+	}
+	return a, nil
+}
+
+func broken(format string, args ...any) error {
+	return &kernel.CallError{Kind: kernel.Unknown, Message: "the llm's answer cannot be read: " + fmt.Sprintf(format, args...)}
+}
+
+func usageOf(t *lua.LTable) (u kernel.Usage, err error) {
+	for name, dst := range map[string]*int64{
+		"input_tokens": &u.Input, "output_tokens": &u.Output, "thinking_tokens": &u.Thinking,
+		"cache_read_tokens": &u.CacheRead, "cache_write_tokens": &u.CacheWrite,
+	} {
+		v := t.RawGetString(name)
+		if v == lua.LNil {
+			continue
+		}
+		n, ok := whole(v)
+		if !ok || n < 0 {
+			return u, broken("usage.%s: got %s, want a whole number ≥ 0", name, show(v))
+		}
+		*dst = n
+	}
+	return u, nil
+}
+
+// callError reads why a script's model gave no answer.
+func callError(c *Call, v lua.LValue) error {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		if err, ok := ErrorFrom(v); ok {
+			return err
+		}
+		return &kernel.CallError{Kind: kernel.Unknown, Message: c.VM().text(c.L, v)}
+	}
+	e := &kernel.CallError{Kind: kernel.CallKind(lua.LVAsString(t.RawGetString("kind"))), Message: lua.LVAsString(t.RawGetString("message"))}
+	if e.Message == "" {
+		e.Message = c.VM().text(c.L, v)
+	}
+	if r, ok := t.RawGetString("retryable").(lua.LBool); ok {
+		said := bool(r)
+		e.Retry = &said
+	}
+	if n, ok := t.RawGetString("retry_after").(lua.LNumber); ok && n > 0 {
+		e.RetryAfter = float64(n)
+	}
+	if n, ok := whole(t.RawGetString("status")); ok {
+		e.Status = int(n)
+	}
+	return e
+}

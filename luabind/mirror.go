@@ -1,0 +1,204 @@
+package luabind
+
+import (
+	"encoding/json"
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// A mirror is a Lua table that stands for a Go value and is filled when a
+// script first looks at it. What no script looks at is never converted: a fold
+// that hands events on to knl.fold costs the same for a long log and a short
+// one. There are two kinds:
+//
+//	open    becomes an ordinary table at the first touch and forgets its value:
+//	        a request, the events of a fold. It is the script's to change.
+//	frozen  stays what it is; its fields are read through it and cannot be set:
+//	        an event, the tools of a device. Deeper tables are shared too, and
+//	        are not to be changed; dev mode notices (see eventsOf).
+//
+// The library functions that bypass metatables (next, pairs, ipairs, rawget,
+// rawset, unpack, table.*) are wrapped to look first.
+type mirror struct {
+	state  *lua.LState // makes its tables
+	value  any         // what it stands for: *kernel.Request, *kernel.Event, …
+	name   string
+	frozen bool
+	fill   func(l *lua.LState, t *lua.LTable) // puts the fields into t
+	body   *lua.LTable                        // of a frozen one, once it was looked at
+}
+
+const mirrorKey = "__mirror"
+
+// mirrorOf answers the mirror behind v, or nil.
+func mirrorOf(v lua.LValue) *mirror {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		return nil
+	}
+	mt, ok := t.Metatable.(*lua.LTable)
+	if !ok {
+		return nil
+	}
+	if ud, ok := mt.RawGetString(mirrorKey).(*lua.LUserData); ok {
+		m, _ := ud.Value.(*mirror)
+		return m
+	}
+	return nil
+}
+
+// mirror makes the table that stands for m.
+func (vm *VM) mirror(m *mirror) *lua.LTable {
+	m.state = vm.root
+	t := &lua.LTable{}
+	mt := vm.root.CreateTable(0, 6)
+	mt.RawSetString(mirrorKey, &lua.LUserData{Value: m, Metatable: lua.LNil})
+	fns := vm.mirrorFns()
+	mt.RawSetString("__index", fns.index)
+	mt.RawSetString("__newindex", fns.newindex)
+	mt.RawSetString("__len", fns.length)
+	if m.frozen {
+		mt.RawSetString("__metatable", lua.LString(m.name))
+	}
+	t.Metatable = mt
+	return t
+}
+
+// frozen makes a read-only table of the fields of body, which is not copied.
+func (vm *VM) frozen(name string, value any, body *lua.LTable) *lua.LTable {
+	m := &mirror{value: value, name: name, frozen: true, body: body}
+	t := vm.mirror(m)
+	t.Metatable.(*lua.LTable).RawSetString("__index", body)
+	return t
+}
+
+// look answers the table with the fields of t: t itself, or what a frozen
+// mirror shows.
+func look(l *lua.LState, t *lua.LTable) *lua.LTable {
+	m := mirrorOf(t)
+	if m == nil {
+		return t
+	}
+	mt := t.Metatable.(*lua.LTable)
+	if !m.frozen {
+		t.Metatable = lua.LNil
+		m.fill(l, t)
+		return t
+	}
+	if m.body == nil {
+		m.body = l.NewTable()
+		m.fill(l, m.body)
+		mt.RawSetString("__index", m.body)
+	}
+	return m.body
+}
+
+type mirrorFns struct{ index, newindex, length *lua.LFunction }
+
+func (vm *VM) mirrorFns() *mirrorFns {
+	if vm.mirrors == nil {
+		vm.mirrors = &mirrorFns{
+			index: vm.root.NewFunction(func(l *lua.LState) int {
+				l.Push(look(l, l.CheckTable(1)).RawGet(l.Get(2)))
+				return 1
+			}),
+			newindex: vm.root.NewFunction(func(l *lua.LState) int {
+				t := l.CheckTable(1)
+				if m := mirrorOf(t); m != nil && m.frozen {
+					raiseAt(l, 1, "%s: field %s cannot be set, it is read-only", m.name, show(l.Get(2)))
+				}
+				l.SetTable(look(l, t), l.Get(2), l.Get(3))
+				return 0
+			}),
+			length: vm.root.NewFunction(func(l *lua.LState) int {
+				l.Push(lua.LNumber(look(l, l.CheckTable(1)).Len()))
+				return 1
+			}),
+		}
+	}
+	return vm.mirrors
+}
+
+// openMirrors wraps the library functions that read a table past its
+// metatable. It runs after the libraries are open.
+func (vm *VM) openMirrors() {
+	g := vm.root.G.Global
+	for _, name := range []string{"next", "pairs", "ipairs", "rawget", "unpack"} {
+		vm.lookFirst(g, name, false)
+	}
+	vm.lookFirst(g, "rawset", true)
+	lib, ok := g.RawGetString("table").(*lua.LTable)
+	if !ok {
+		panic("BUG: luabind: no table library")
+	}
+	for _, name := range []string{"concat", "getn", "maxn", "unpack"} {
+		vm.lookFirst(lib, name, false)
+	}
+	for _, name := range []string{"insert", "remove", "sort"} {
+		vm.lookFirst(lib, name, true)
+	}
+	vm.lookFirst(g, "setmetatable", true)
+	vm.openGetmetatable(g)
+}
+
+// lookFirst wraps lib[name] so that its first argument is looked at before;
+// a function that writes refuses a frozen one.
+func (vm *VM) lookFirst(lib *lua.LTable, name string, writes bool) {
+	old, ok := lib.RawGetString(name).(*lua.LFunction)
+	if !ok || !old.IsG {
+		return
+	}
+	fn := old.GFunction
+	wrapped := *old
+	wrapped.GFunction = func(l *lua.LState) int {
+		if t, ok := l.Get(1).(*lua.LTable); ok && t.Metatable != lua.LNil {
+			if m := mirrorOf(t); m != nil {
+				if writes && m.frozen {
+					raiseAt(l, 1, "%s: got a %s, which is read-only", name, m.name)
+				}
+				l.Replace(1, look(l, t))
+			}
+		}
+		return fn(l)
+	}
+	lib.RawSetString(name, &wrapped)
+}
+
+// openGetmetatable hides the metatable of an open mirror.
+func (vm *VM) openGetmetatable(g *lua.LTable) {
+	old := g.RawGetString("getmetatable").(*lua.LFunction)
+	fn := old.GFunction
+	wrapped := *old
+	wrapped.GFunction = func(l *lua.LState) int {
+		if t, ok := l.Get(1).(*lua.LTable); ok {
+			if m := mirrorOf(t); m != nil && !m.frozen {
+				look(l, t)
+			}
+		}
+		return fn(l)
+	}
+	g.RawSetString("getmetatable", &wrapped)
+}
+
+// rawOf answers the JSON of a mirror that nobody looked at, so that it is
+// written as it is.
+func rawOf(t *lua.LTable) (json.RawMessage, bool) {
+	m := mirrorOf(t)
+	if m == nil || m.body != nil {
+		return nil, false
+	}
+	if r, ok := m.value.(interface{ Canonical() json.RawMessage }); ok {
+		return r.Canonical(), true
+	}
+	return nil, false
+}
+
+// must converts JSON that the kernel vouches for.
+func (vm *VM) must(l *lua.LState, raw json.RawMessage) lua.LValue {
+	v, err := FromJSON(l, raw)
+	if err != nil {
+		panic(fmt.Sprintf("BUG: recorded JSON does not read: %s", err))
+	}
+	return v
+}

@@ -1,0 +1,141 @@
+package luabind
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// raised is a Lua error on its way up; it is the Go panic that carries it.
+type raised struct {
+	value lua.LValue
+	at    *thread // whose frames are those of the error
+	trace string  // the traceback, when the error has left its thread already
+	abort *abort  // set instead of value for what no pcall may catch
+}
+
+// abort is the Go panic that ends a run or a task.
+type abort struct{ err error }
+
+// panicRaised is the panic function of every LState: errors of the VM leave it
+// as *raised.
+func panicRaised(l *lua.LState) {
+	v := l.Get(-1)
+	if s, ok := v.(lua.LString); ok {
+		v = clearer(l, string(s))
+	}
+	panic(&raised{value: v})
+}
+
+// throw raises v as it is.
+func throw(_ *lua.LState, v lua.LValue) { panic(&raised{value: v}) }
+
+// raiseAt raises text with the position of the frame at level in front; level 1
+// is who called the running host function.
+func raiseAt(l *lua.LState, level int, format string, args ...any) {
+	throw(l, lua.LString(threadOf(l).position(level)+fmt.Sprintf(format, args...)))
+}
+
+// again raises r in the thread that asked for its result: what a coroutine, a
+// task or a protected body ended with.
+func (r *raised) again() {
+	if r.abort != nil {
+		panic(r.abort)
+	}
+	panic(r)
+}
+
+// keepTrace takes the traceback while the frames are what they were.
+func (r *raised) keepTrace() {
+	if r.trace == "" && r.abort == nil && r.at != nil {
+		r.trace = r.at.traceback(0)
+	}
+}
+
+const callOfNothing = "attempt to call a non-function object"
+
+// clearer mends a message of the library: one raised by a host function that no
+// Lua function called has no position, and a call of nothing has no name.
+func clearer(l *lua.LState, text string) lua.LValue {
+	t := threadOf(l)
+	if strings.HasPrefix(text, " ") {
+		text = t.where() + text[1:]
+	}
+	if head, ok := strings.CutSuffix(text, callOfNothing); ok {
+		text = head + t.deadCall()
+	}
+	return lua.LString(text)
+}
+
+// deadCall names what the innermost Lua frame tried to call.
+func (t *thread) deadCall() string {
+	name := ""
+	eachFrame(t.L, func(f *frame) bool {
+		name = calledAs(f)
+		return false
+	})
+	if name == "" {
+		return "attempt to call a value that is not a function"
+	}
+	return fmt.Sprintf("attempt to call %q, which is not a function", name)
+}
+
+// goError answers r as Go code gets it.
+func (vm *VM) goError(r *raised) error {
+	if r.abort != nil {
+		vm.meter.hurry()
+		return r.abort.err
+	}
+	r.keepTrace()
+	e := &LuaError{Value: r.value, Traceback: r.trace}
+	e.cause, _ = ErrorFrom(r.value)
+	e.Message = vm.textOf(r)
+	return e
+}
+
+// textOf answers the text of an error that was not caught.
+func (vm *VM) textOf(r *raised) string {
+	if s, ok := r.value.(lua.LString); ok {
+		return string(s)
+	}
+	at := ""
+	if r.at != nil {
+		at = r.at.where()
+	}
+	if f, ok := FaultFrom(r.value); ok {
+		return at + f.Text
+	}
+	return at + vm.valueText(r.value)
+}
+
+// valueText answers what tostring answers, and for a table without __tostring
+// its message.
+func (vm *VM) valueText(v lua.LValue) string {
+	if vm.root.GetMetaField(v, "__tostring") != lua.LNil {
+		t := vm.borrow(vm.idleStrand, nil, 0)
+		if out, r := t.call(vm.tostring, []lua.LValue{v}); r == nil && len(out) > 0 {
+			return lua.LVAsString(out[0])
+		}
+	}
+	if tbl, ok := v.(*lua.LTable); ok {
+		if m, ok := tbl.RawGetString("message").(lua.LString); ok {
+			return string(m)
+		}
+		return "a table was raised as an error"
+	}
+	return v.String()
+}
+
+// abortIn answers the abort that err comes from.
+func abortIn(err error) *abort {
+	var limit *LimitError
+	var stop *AbortError
+	if errors.As(err, &limit) || errors.As(err, &stop) || errors.Is(err, errKilled) {
+		return &abort{err}
+	}
+	return nil
+}
+
+func toText(v any) string { return fmt.Sprint(v) }

@@ -1,0 +1,258 @@
+package luabind
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// loader is the module table of a VM.
+//
+// require(name) answers a host module when the name is one (they are reserved:
+// a file cannot stand in front of them), else the first of
+//
+//	<script's folder>/a/b.lua    <script's folder>/a/b/init.lua
+//	<project>/lua/a/b.lua        <project>/lua/a/b/init.lua
+//	embedded a/b.lua             embedded a/b/init.lua
+//
+// for the name "a.b". "embedded.a.b" is always the embedded one. A file is run
+// once, whatever names lead to it.
+type loader struct {
+	loaded  *lua.LTable           // package.loaded, by name
+	byPlace map[string]lua.LValue // by file
+	loading []string              // names, outermost first
+}
+
+// embeddedName is the first word of a name that skips the files.
+const embeddedName = "embedded"
+
+// source is a module that was found.
+type source struct {
+	place string // the name that errors show
+	text  string
+}
+
+func (vm *VM) openRequire() {
+	vm.loader = loader{loaded: vm.root.NewTable(), byPlace: map[string]lua.LValue{}}
+	g := vm.root.G.Global
+	g.RawSetString("require", vm.root.NewFunction(luaRequire))
+	pkg := vm.root.NewTable()
+	pkg.RawSetString("loaded", vm.loader.loaded)
+	g.RawSetString("package", pkg)
+}
+
+// openModules makes the tables of the host modules. "std.sh" is the field sh of
+// the module and global std.
+func (vm *VM) openModules() error {
+	for _, m := range vm.config.Modules {
+		t, err := m.table(vm)
+		if err != nil {
+			return err
+		}
+		if err := vm.place(m.Name, t); err != nil {
+			return err
+		}
+	}
+	if std, ok := vm.loader.loaded.RawGetString("std").(*lua.LTable); ok {
+		vm.SetGlobal("std", std)
+	}
+	return nil
+}
+
+// place stores t under its dotted name and in the table of the name before it.
+func (vm *VM) place(name string, t *lua.LTable) error {
+	if vm.loader.loaded.RawGetString(name) != lua.LNil {
+		return fmt.Errorf("module %q is configured twice", name)
+	}
+	vm.loader.loaded.RawSetString(name, t)
+	dot := strings.LastIndexByte(name, '.')
+	if dot < 0 {
+		return nil
+	}
+	parent, ok := vm.loader.loaded.RawGetString(name[:dot]).(*lua.LTable)
+	if !ok {
+		parent = vm.root.NewTable()
+		if err := vm.place(name[:dot], parent); err != nil {
+			return err
+		}
+	}
+	parent.RawSetString(name[dot+1:], t)
+	return nil
+}
+
+func luaRequire(l *lua.LState) int {
+	name, ok := l.Get(1).(lua.LString)
+	if !ok {
+		raiseAt(l, 1, "require: argument 1: got %s, want the name of a module", show(l.Get(1)))
+	}
+	l.Push(threadOf(l).require(string(name)))
+	return 1
+}
+
+// require answers the module, running its file at the first time.
+func (t *thread) require(name string) lua.LValue {
+	ld := &t.vm.loader
+	if v := ld.loaded.RawGetString(name); v != lua.LNil {
+		return v
+	}
+	for i, busy := range ld.loading {
+		if busy == name {
+			raiseAt(t.L, 1, "module %q requires itself: %s", name, strings.Join(append(ld.loading[i:], name), " -> "))
+		}
+	}
+	src, looked, err := t.vm.find(name)
+	if err != nil {
+		raiseAt(t.L, 1, "%s", err)
+	}
+	if src == nil {
+		raiseAt(t.L, 1, "%s", t.vm.notFound(name, looked))
+	}
+	v, known := ld.byPlace[src.place]
+	if !known {
+		v = t.load(name, src)
+		ld.byPlace[src.place] = v
+	}
+	if now := ld.loaded.RawGetString(name); now != lua.LNil {
+		return now // the module stored itself
+	}
+	ld.loaded.RawSetString(name, v)
+	return v
+}
+
+// load runs the file of a module; without a result the module is true.
+func (t *thread) load(name string, src *source) lua.LValue {
+	proto, err := compile(src.place, src.text)
+	if err != nil {
+		throw(t.L, lua.LString(err.Error()))
+	}
+	ld := &t.vm.loader
+	ld.loading = append(ld.loading, name)
+	defer func() { ld.loading = without(ld.loading, name) }()
+	out, r := t.child().call(t.vm.root.NewFunctionFromProto(proto), []lua.LValue{lua.LString(name)})
+	if r != nil {
+		r.keepTrace()
+		r.again()
+	}
+	if len(out) == 0 || out[0] == lua.LNil {
+		return lua.LTrue
+	}
+	return out[0]
+}
+
+// without takes the last name out of list; tasks may load side by side.
+func without(list []string, name string) []string {
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i] == name {
+			return append(list[:i:i], list[i+1:]...)
+		}
+	}
+	return list
+}
+
+// find answers the source of name, or where it looked.
+func (vm *VM) find(name string) (src *source, looked []string, err error) {
+	file, ok := moduleFile(name)
+	if !ok {
+		return nil, nil, fmt.Errorf("require: got %q, want words joined by dots (\"policy.window\")", name)
+	}
+	if rest, only := strings.CutPrefix(file, embeddedName+"/"); only {
+		return vm.findEmbedded(rest, nil)
+	}
+	for _, dir := range vm.searchDirs() {
+		for _, tail := range moduleTails {
+			path := filepath.Join(dir, filepath.FromSlash(file+tail))
+			text, err := os.ReadFile(path)
+			if err == nil {
+				return &source{shortPath(path), string(text)}, nil, nil
+			}
+			if !errors.Is(err, fs.ErrNotExist) && !isNotDir(err) {
+				return nil, nil, fmt.Errorf("module %q: %w", name, err)
+			}
+			looked = append(looked, shortPath(path))
+		}
+	}
+	return vm.findEmbedded(file, looked)
+}
+
+var moduleTails = []string{".lua", "/init.lua"}
+
+func (vm *VM) findEmbedded(file string, looked []string) (*source, []string, error) {
+	if vm.config.Embedded == nil {
+		return nil, looked, nil
+	}
+	for _, tail := range moduleTails {
+		text, err := fs.ReadFile(vm.config.Embedded, file+tail)
+		if err == nil {
+			return &source{embeddedName + "/" + file + tail, string(text)}, nil, nil
+		}
+		looked = append(looked, embeddedName+"/"+file+tail)
+	}
+	return nil, looked, nil
+}
+
+func (vm *VM) searchDirs() []string {
+	var dirs []string
+	if vm.config.ScriptDir != "" {
+		dirs = append(dirs, vm.config.ScriptDir)
+	}
+	if vm.config.Project != "" {
+		dirs = append(dirs, filepath.Join(vm.config.Project, "lua"))
+	}
+	return dirs
+}
+
+// moduleFile answers "a/b" for the name "a.b".
+func moduleFile(name string) (string, bool) {
+	words := strings.Split(name, ".")
+	for _, w := range words {
+		if w == "" || strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
+			return "", false
+		}
+	}
+	return strings.Join(words, "/"), true
+}
+
+// notFound names the places that were looked at, and a host module that is near.
+func (vm *VM) notFound(name string, looked []string) string {
+	text := fmt.Sprintf("module %q not found", name)
+	if hint := Suggest(name, vm.moduleNames()); strings.HasPrefix(hint, "did you mean") {
+		text += " (" + hint + ")"
+	}
+	return text + "; looked for\n\t" + strings.Join(looked, "\n\t")
+}
+
+// moduleNames answers the names of host modules and of what is embedded.
+func (vm *VM) moduleNames() []string {
+	names := reserved(vm.config.Modules)
+	if vm.config.Embedded == nil {
+		return names
+	}
+	entries, _ := fs.ReadDir(vm.config.Embedded, ".")
+	for _, e := range entries {
+		if name, isLua := strings.CutSuffix(e.Name(), ".lua"); isLua || e.IsDir() {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func dirOf(path string) string { return filepath.Dir(path) }
+
+// shortPath answers path from the working directory when it lies below it.
+func shortPath(path string) string {
+	wd, err := os.Getwd()
+	if err != nil || !filepath.IsAbs(path) {
+		return path
+	}
+	if rel, err := filepath.Rel(wd, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+func isNotDir(err error) bool { return strings.Contains(err.Error(), "not a directory") }

@@ -1,0 +1,277 @@
+package luabind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// How long a command that must end gets between TERM and KILL, and how long its
+// output is awaited after it has ended: a process that left the group may hold
+// the pipe for ever.
+const (
+	killGrace  = time.Second
+	drainGrace = 500 * time.Millisecond
+)
+
+// command is a program to run to its end.
+type command struct {
+	argv     []string
+	dir      string // absolute
+	env      []string
+	stdin    string
+	timeout  time.Duration // 0: none
+	maxBytes int           // of each output
+	grace    time.Duration // between TERM and KILL
+}
+
+// commandResult is how a command ended.
+type commandResult struct {
+	code           int // exit code; 128 + n when signal n ended it
+	stdout, stderr string
+	timedOut       bool
+}
+
+// run runs the command in a process group of its own and answers when the whole
+// group is gone: what a command leaves running in the background ends with it.
+// A process that made itself a session of its own is out of reach. When ctx
+// ends, the group is ended and the answer is the error of ctx.
+func (c *command) run(ctx context.Context) (commandResult, error) {
+	deadline, stop := ctx, context.CancelFunc(func() {})
+	if c.timeout > 0 {
+		deadline, stop = context.WithTimeout(ctx, c.timeout)
+	}
+	defer stop()
+	p, err := c.start()
+	if err != nil {
+		return commandResult{}, err
+	}
+	r := p.finish(deadline, c.grace)
+	return r, ctx.Err()
+}
+
+// process is a running command with our ends of its pipes.
+type process struct {
+	cmd            *exec.Cmd
+	exited         chan struct{} // closed once the leader is reaped
+	drained        chan struct{} // closed once the copies have ended
+	ours           []*os.File
+	copies         sync.WaitGroup
+	stdout, stderr headTail
+}
+
+func (c *command) start() (*process, error) {
+	path, err := c.program()
+	if err != nil {
+		return nil, err
+	}
+	p := &process{
+		exited: make(chan struct{}), drained: make(chan struct{}),
+		stdout: headTail{limit: c.maxBytes}, stderr: headTail{limit: c.maxBytes},
+	}
+	p.cmd = &exec.Cmd{Path: path, Args: c.argv, Dir: c.dir, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
+	p.cmd.Env = append(slices.Clip(c.env), "PWD="+c.dir)
+	theirs, err := p.openPipes(c.stdin)
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	for _, f := range theirs {
+		f.Close()
+	}
+	if err != nil {
+		p.closePipes()
+		return nil, startFault(c.argv[0], err)
+	}
+	go func() {
+		p.cmd.Wait() // its answer is in ProcessState
+		close(p.exited)
+	}()
+	go func() {
+		p.copies.Wait()
+		close(p.drained)
+	}()
+	return p, nil
+}
+
+// program answers the path of the command: a name with a slash counts from its
+// working folder, any other is looked up in PATH.
+func (c *command) program() (string, error) {
+	name := c.argv[0]
+	if info, err := os.Stat(c.dir); err != nil || !info.IsDir() {
+		return "", &stdError{kind: notFound, text: fmt.Sprintf("cwd %q: no such folder", c.dir), cause: err}
+	}
+	if strings.Contains(name, "/") && !filepath.IsAbs(name) {
+		name = filepath.Join(c.dir, name)
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", startFault(c.argv[0], err)
+	}
+	return path, nil
+}
+
+func startFault(name string, err error) error {
+	kind, text := systemText(err)
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		kind, text = notFound, "command not found in PATH"
+	case errors.Is(err, fs.ErrPermission):
+		text = "not executable: permission denied"
+	case errors.Is(err, syscall.E2BIG):
+		text = "arguments and environment are longer than the system takes, stdin has no such limit"
+	case errors.Is(err, syscall.ENOEXEC):
+		text = "not executable: neither a program nor a script with #!"
+	}
+	return &stdError{kind: kind, text: fmt.Sprintf("%q: %s", name, text), cause: err}
+}
+
+// openPipes connects the command and answers the ends that are for it.
+func (p *process) openPipes(stdin string) (theirs []*os.File, err error) {
+	if stdin != "" {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		p.cmd.Stdin, theirs = r, append(theirs, r)
+		p.ours = append(p.ours, w)
+		p.copies.Go(func() {
+			io.WriteString(w, stdin) // a command need not read all of it
+			w.Close()
+		})
+	}
+	for _, out := range []struct {
+		into *headTail
+		end  *io.Writer
+	}{{&p.stdout, &p.cmd.Stdout}, {&p.stderr, &p.cmd.Stderr}} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return theirs, err
+		}
+		*out.end, theirs = w, append(theirs, w)
+		p.ours = append(p.ours, r)
+		p.copies.Go(func() { io.Copy(out.into, r) })
+	}
+	return theirs, nil
+}
+
+// finish waits for the command, ends it when ctx ends first, and leaves neither
+// processes nor goroutines behind.
+func (p *process) finish(ctx context.Context, grace time.Duration) commandResult {
+	inTime := p.wait(ctx, grace)
+	if inTime {
+		ended(p.drained, drainGrace)
+	}
+	p.endGroup(grace)
+	ended(p.drained, drainGrace)
+	p.closePipes()
+	return commandResult{
+		code:     exitCode(p.cmd.ProcessState),
+		stdout:   p.stdout.String(),
+		stderr:   p.stderr.String(),
+		timedOut: !inTime,
+	}
+}
+
+// wait waits for the leader to end and answers whether it did before ctx.
+func (p *process) wait(ctx context.Context, grace time.Duration) bool {
+	select {
+	case <-p.exited:
+		return true
+	case <-ctx.Done():
+	}
+	p.signal(syscall.SIGTERM)
+	if !ended(p.exited, grace) {
+		p.signal(syscall.SIGKILL)
+		<-p.exited
+	}
+	return false
+}
+
+// endGroup ends what the leader left behind.
+func (p *process) endGroup(grace time.Duration) {
+	if p.signal(syscall.SIGTERM) != nil {
+		return // nobody is left
+	}
+	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if p.signal(0) != nil {
+			return
+		}
+	}
+	p.signal(syscall.SIGKILL)
+}
+
+// signal sends to the whole group and answers an error when it is empty. The
+// number of a group is not given away while it has members.
+func (p *process) signal(s syscall.Signal) error { return syscall.Kill(-p.cmd.Process.Pid, s) }
+
+// closePipes ends the copies, also those whose other end someone still holds.
+func (p *process) closePipes() {
+	for _, f := range p.ours {
+		f.Close()
+	}
+	p.copies.Wait()
+}
+
+// ended waits for done, at most limit, and says whether it came.
+func ended(done <-chan struct{}, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+func exitCode(state *os.ProcessState) int {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return state.ExitCode()
+}
+
+// Names of variables that hold credentials.
+var (
+	secretEndings = []string{"API_KEY", "APIKEY", "TOKEN", "SECRET_KEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIALS", "PASSPHRASE"}
+	secretParts   = []string{"SECRET", "PASSWORD", "PASSWD"}
+	secretStarts  = []string{"AWS_"}
+)
+
+// isSecretName says whether a variable of that name is kept from commands.
+func isSecretName(name string) bool {
+	name = strings.ToUpper(name)
+	return slices.ContainsFunc(secretEndings, func(s string) bool { return strings.HasSuffix(name, s) }) ||
+		slices.ContainsFunc(secretParts, func(s string) bool { return strings.Contains(name, s) }) ||
+		slices.ContainsFunc(secretStarts, func(s string) bool { return strings.HasPrefix(name, s) })
+}
+
+// childEnv answers the environment of a command: ours without what looks like a
+// credential by its name or holds a value known as secret, then what the script
+// sets. A nil value takes a variable away.
+func childEnv(ours []string, secrets *Masker, set map[string]*string) []string {
+	env := []string{}
+	for _, entry := range ours {
+		name, value, _ := strings.Cut(entry, "=")
+		if _, given := set[name]; !given && !isSecretName(name) && !secrets.holds(value) {
+			env = append(env, entry)
+		}
+	}
+	for name, value := range set {
+		if value != nil {
+			env = append(env, name+"="+*value)
+		}
+	}
+	slices.Sort(env)
+	return env
+}

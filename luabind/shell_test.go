@@ -1,0 +1,234 @@
+package luabind
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// shell makes a command for /bin/sh in a folder of its own.
+func shell(t *testing.T, text string) *command {
+	return &command{
+		argv: []string{"/bin/sh", "-c", text}, dir: t.TempDir(),
+		env: []string{"PATH=" + os.Getenv("PATH")}, maxBytes: 1 << 16, grace: 50 * time.Millisecond,
+	}
+}
+
+func mustRun(t *testing.T, c *command) commandResult {
+	t.Helper()
+	r, err := c.run(context.Background())
+	require.NoError(t, err)
+	return r
+}
+
+func TestCommandResults(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for text, want := range map[string]commandResult{
+		"echo out; echo err >&2; exit 3":         {code: 3, stdout: "out\n", stderr: "err\n"},
+		"true":                                   {},
+		"kill -9 $$":                             {code: 137},
+		"printf '\\377\\000x'":                   {stdout: "\xff\x00x"},
+		"no_such_command_here 2>/dev/null":       {code: 127},
+		"read x; echo \"<$x>\"":                  {stdout: "<>\n"},
+		"echo $HOME$SHLVLX":                      {stdout: "\n"},
+		"seq 3 | while read n; do echo $n; done": {stdout: "1\n2\n3\n"},
+	} {
+		assert.Equal(t, want, mustRun(t, shell(t, text)), text)
+	}
+	c := shell(t, "pwd; echo $PWD; cat")
+	c.stdin = "from stdin"
+	assert.Equal(t, c.dir+"\n"+c.dir+"\nfrom stdin", mustRun(t, c).stdout)
+
+	c = shell(t, "true") // reads nothing of a stdin larger than any pipe
+	c.stdin = strings.Repeat("x", 1<<20)
+	assert.Equal(t, commandResult{}, mustRun(t, c))
+
+	c = shell(t, "cat")
+	c.stdin, c.maxBytes = strings.Repeat("x", 1<<20), 1<<21
+	assert.Equal(t, c.stdin, mustRun(t, c).stdout)
+
+	c = shell(t, "seq 1 100000; seq 1 100000 >&2")
+	c.maxBytes = 10
+	r := mustRun(t, c)
+	assert.Equal(t, "1\n2\n3\n[... 588885 bytes cut ...]\n0000\n", strings.Replace(r.stdout, "\n\n[", "\n[", 1))
+	assert.Equal(t, r.stdout, r.stderr)
+}
+
+func TestCommandsThatDoNotStart(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "plain"), []byte("x"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "script"), []byte("#!/no/such/interpreter\n"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "works"), []byte("#!/bin/sh\necho $1\n"), 0o755))
+	huge := strings.Repeat("x", 1<<20)
+	for _, c := range []struct {
+		argv             []string
+		dir, kind, wrong string
+	}{
+		{[]string{"no_such_command_here"}, dir, "not_found", `"no_such_command_here": command not found in PATH`},
+		{[]string{"./none"}, dir, "not_found", `"./none": no such file or folder`},
+		{[]string{"./plain"}, dir, "denied", `"./plain": not executable: permission denied`},
+		{[]string{"./script"}, dir, "not_found", `"./script": no such file or folder`},
+		{[]string{"true"}, dir + "/none", "not_found", `cwd "` + dir + `/none": no such folder`},
+		{[]string{"true"}, dir + "/plain", "not_found", `cwd "` + dir + `/plain": no such folder`},
+		{[]string{"true", huge, huge, huge}, dir, "io", `"true": arguments and environment are longer than the system takes, stdin has no such limit`},
+	} {
+		_, err := (&command{argv: c.argv, dir: c.dir}).run(context.Background())
+		assert.EqualError(t, err, c.wrong)
+		fault, ok := stdFault(err)
+		assert.True(t, ok)
+		assert.Equal(t, c.kind, fault.Kind, c.wrong)
+	}
+	r, err := (&command{argv: []string{"./works", "a b"}, dir: dir, maxBytes: 100}).run(context.Background())
+	require.NoError(t, err)
+	assert.Equal(t, "a b\n", r.stdout)
+}
+
+// pidsIn reads the numbers that a command wrote into the file pids.
+func pidsIn(t *testing.T, dir string) []int {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "pids"))
+	require.NoError(t, err)
+	pids := []int{}
+	for _, word := range strings.Fields(string(data)) {
+		pid, err := strconv.Atoi(word)
+		require.NoError(t, err)
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// assertGone asserts that no process of that number runs. One that is dead but
+// not yet collected by the system's first process is gone too.
+func assertGone(t *testing.T, pids []int) {
+	t.Helper()
+	for _, pid := range pids {
+		assert.Eventually(t, func() bool {
+			if syscall.Kill(pid, 0) == syscall.ESRCH {
+				return true
+			}
+			stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+			return err == nil && strings.Contains(string(stat), ") Z ")
+		}, 10*time.Second, 5*time.Millisecond, "process %d is left", pid)
+	}
+}
+
+// Each command writes its processes to pids: a child, a grandchild, and one
+// that ignores TERM.
+const family = `
+	sh -c 'echo $$ >>pids; sleep 300 & echo $! >>pids; wait' &
+	sh -c 'trap "" TERM; echo $$ >>pids; while :; do sleep 0.05; done' &
+	echo $$ >>pids
+	while [ $(wc -l <pids) -lt 4 ]; do sleep 0.01; done
+	touch ready
+`
+
+// stopWhenReady runs c up to the file ready and then ends it as a timeout does.
+func stopWhenReady(t *testing.T, c *command) commandResult {
+	t.Helper()
+	p, err := c.start()
+	require.NoError(t, err)
+	assert.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(c.dir, "ready"))
+		return err == nil
+	}, 30*time.Second, time.Millisecond)
+	over, stop := context.WithCancel(context.Background())
+	stop()
+	return p.finish(over, c.grace)
+}
+
+func TestTimeout(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	c := shell(t, "sleep 300")
+	c.timeout = 100 * time.Millisecond
+	assert.Equal(t, commandResult{code: 143, timedOut: true}, mustRun(t, c))
+}
+
+func TestStoppingEndsTheWholeGroup(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	c := shell(t, "echo begun; "+family+"wait")
+	r := stopWhenReady(t, c)
+	assert.True(t, r.timedOut)
+	assert.Equal(t, 143, r.code)
+	assert.Equal(t, "begun\n", r.stdout)
+	pids := pidsIn(t, c.dir)
+	require.Len(t, pids, 4)
+	assertGone(t, pids)
+}
+
+func TestStoppingKillsWhatIgnoresTerm(t *testing.T) {
+	c := shell(t, `trap "" TERM; echo $$ >pids; touch ready; while :; do sleep 0.05; done`)
+	assert.Equal(t, 137, stopWhenReady(t, c).code)
+	assertGone(t, pidsIn(t, c.dir))
+}
+
+func TestTermLetsACommandCleanUp(t *testing.T) {
+	c := shell(t, `exec 2>/dev/null; trap 'echo cleaned; exit 7' TERM; touch ready; while :; do sleep 0.01; done`)
+	c.grace = 30 * time.Second
+	assert.Equal(t, commandResult{code: 7, stdout: "cleaned\n", timedOut: true}, stopWhenReady(t, c))
+}
+
+func TestCancelEndsTheCommand(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	c := shell(t, "echo $$ >pids; touch ready; sleep 300")
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		for _, err := os.Stat(filepath.Join(c.dir, "ready")); err != nil; _, err = os.Stat(filepath.Join(c.dir, "ready")) {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	_, err := c.run(ctx)
+	assert.ErrorIs(t, err, context.Canceled)
+	assertGone(t, pidsIn(t, c.dir))
+}
+
+func TestBackgroundJobsEndWithTheCommand(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	c := shell(t, family+"echo done")
+	assert.Equal(t, commandResult{stdout: "done\n"}, mustRun(t, c))
+	assertGone(t, pidsIn(t, c.dir))
+
+	c = shell(t, "sleep 300 >/dev/null 2>&1 & echo $! >pids; exit 4")
+	assert.Equal(t, commandResult{code: 4}, mustRun(t, c))
+	assertGone(t, pidsIn(t, c.dir))
+}
+
+// A process that left the group keeps the pipes open; the command ends anyway.
+func TestAPipeHeldElsewhereDoesNotHang(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	c := shell(t, `setsid sh -c 'echo $$ >pids; touch ready; exec sleep 300' & while [ ! -e ready ]; do sleep 0.01; done; echo done`)
+	c.stdin = strings.Repeat("x", 1<<20)
+	r := mustRun(t, c)
+	assert.Equal(t, "done\n", r.stdout)
+	for _, pid := range pidsIn(t, c.dir) {
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL), "it is out of reach of its command, not of the test")
+	}
+}
+
+func TestChildEnvKeepsCredentialsBack(t *testing.T) {
+	value := func(s string) *string { return &s }
+	secrets := &Masker{}
+	secrets.Add("hunter22")
+	secrets.Add("root")
+	ours := []string{
+		"PATH=/bin", "HOME=/root", "LANG=C", "MAX_TOKENS=5", "KEYBOARD=us", "SSH_AUTH_SOCK=/s", "EMPTY=",
+		"OPENAI_API_KEY=a", "api_key=a", "GITHUB_TOKEN=a", "TOKEN=a", "CLIENT_SECRET=a", "PGPASSWORD=a", "DB_PASSWORD_FILE=a",
+		"AWS_REGION=a", "AWS_SECRET_ACCESS_KEY=a", "STRIPE_SECRET_KEY=a", "GOOGLE_APPLICATION_CREDENTIALS=a", "GPG_PASSPHRASE=a",
+		"DATABASE_URL=postgres://u:hunter22@h/db", "PLAIN=hunter22", "USER=root",
+	}
+	got := childEnv(ours, secrets, map[string]*string{
+		"GITHUB_TOKEN": value("given"), "LANG": nil, "NEW": value("a=b"), "HOME": value("/home"),
+	})
+	assert.Equal(t, []string{
+		"EMPTY=", "GITHUB_TOKEN=given", "HOME=/home", "KEYBOARD=us", "MAX_TOKENS=5", "NEW=a=b", "PATH=/bin", "SSH_AUTH_SOCK=/s",
+	}, got)
+}

@@ -1,0 +1,43 @@
+package luabind
+
+import (
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// stdEnv is std.env. What it reads as a secret is hidden by mask.
+func stdEnv(mask *Masker) *Module {
+	return &Module{
+		Name: "std.env",
+		Doc:  "Variables of the environment.",
+		Funcs: []Func{{
+			Name:    "get",
+			Args:    []Arg{{Name: "name", Kind: Text}},
+			Returns: "string?",
+			Doc:     "The value of a variable, nil when it is not set.",
+			Fn: func(c *Call) (int, error) {
+				value, ok := c.VM().Config().Env(c.String(1))
+				if !ok {
+					return c.Return(lua.LNil)
+				}
+				return c.Return(lua.LString(value))
+			},
+		}, {
+			Name:    "secret",
+			Args:    []Arg{{Name: "name", Kind: Text}},
+			Returns: "string",
+			Doc:     "The value of a variable that must be set. From now on it is masked wherever the host writes text, and kept from commands.",
+			Fn: func(c *Call) (int, error) {
+				name := c.String(1)
+				value, _ := c.VM().Config().Env(name)
+				if value == "" {
+					return 0, &stdError{kind: notFound, text: fmt.Sprintf("%q: not set, want a secret in the environment", name)}
+				}
+				mask.Add(value)
+				return c.Return(lua.LString(value))
+			},
+		}},
+		Fault: stdFault,
+	}
+}

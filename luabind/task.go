@@ -1,0 +1,233 @@
+package luabind
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Task is a line of Lua with its own goroutine, spawned in a scope. A task ends
+// after every task that it spawned: nothing runs on when a run has ended.
+type Task struct {
+	vm     *VM
+	id     int64
+	name   string
+	strand *strand
+	cancel context.CancelCauseFunc
+	scoped bool   // fn gets a scope of its own
+	origin string // the traceback of who spawned it
+	done   chan struct{}
+	out    []lua.LValue
+	failed *raised
+	joined bool
+
+	mu      sync.Mutex
+	aborted bool
+	onAbort []func()
+}
+
+// scope is a set of tasks that end before the body that opened it returns. The
+// baton guards it.
+type scope struct {
+	name   string
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	live   map[*Task]struct{}
+	failed []*Task // ended with an error
+	closed bool
+}
+
+// maxLive bounds the tasks of one scope that have not ended: a loop that spawns
+// without end is an error and not an outage.
+const maxLive = 1024
+
+// defaultGrace is how long a cancelled body may take to end by itself.
+const defaultGrace = time.Second
+
+// errScopeCancelled is the cause that a cancelled task sees.
+var errScopeCancelled = fmt.Errorf("cancelled: %w", context.Canceled)
+
+// errExceeded is the cause when with_timeout cancels.
+var errExceeded = fmt.Errorf("time exceeded: %w", context.Canceled)
+
+// TaskOf answers the task that a host function's context belongs to, nil when
+// the context does not come from a script.
+func TaskOf(ctx context.Context) *Task {
+	if s, ok := ctx.Value(strandKey{}).(*strand); ok {
+		return s.task
+	}
+	return nil
+}
+
+// ID answers the number of the task in its VM.
+func (t *Task) ID() int64 { return t.id }
+
+// Name answers what the task was called at its spawn, "main" for the script.
+func (t *Task) Name() string { return t.name }
+
+// Aborted says whether the task's Lua was ended because it outlived its grace.
+func (t *Task) Aborted() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.aborted
+}
+
+// OnAbort calls fn when the task is aborted, at once if it was: for what must
+// not wait until its Lua is gone. fn runs without the baton.
+func (t *Task) OnAbort(fn func()) {
+	t.mu.Lock()
+	if !t.aborted {
+		t.onAbort = append(t.onAbort, fn)
+		t.mu.Unlock()
+		return
+	}
+	t.mu.Unlock()
+	fn()
+}
+
+// abort ends the Lua of the task; blocking calls end with its context.
+func (t *Task) abort(cause error) {
+	t.strand.stop.CompareAndSwap(nil, &AbortError{Cause: cause})
+	t.mu.Lock()
+	fns := t.onAbort
+	t.aborted, t.onAbort = true, nil
+	t.mu.Unlock()
+	for _, fn := range fns {
+		fn()
+	}
+}
+
+func (vm *VM) newTask(ctx context.Context, name string) *Task {
+	ctx, cancel := context.WithCancelCause(ctx)
+	t := &Task{vm: vm, id: vm.taskIDs.Add(1), name: name, cancel: cancel, done: make(chan struct{})}
+	t.strand = newStrand(ctx, t, nil)
+	return t
+}
+
+// body runs fn and then waits for all that it spawned. It needs the baton.
+func (t *Task) body(fn lua.LValue, args []lua.LValue) ([]lua.LValue, *raised) {
+	defer t.cancel(nil)
+	if t.scoped {
+		args = append(args, t.vm.Wrap(scopeType, t.strand.newScope(t.name)))
+	}
+	out, r := t.vm.borrow(t.strand, nil, 0).call(fn, args)
+	return out, t.strand.endBase(t.vm, r)
+}
+
+// spawn starts fn as a task of sc, called by th.
+func (sc *scope) spawn(th *thread, name string, fn lua.LValue, scoped bool) *Task {
+	t := th.vm.newTask(sc.ctx, name)
+	t.scoped = scoped
+	t.strand.parent = th.strand.home
+	if t.name == "" {
+		t.name = fmt.Sprintf("task %d", t.id)
+	}
+	t.origin = fmt.Sprintf("\t(spawned as %q by)\n%s", t.name, th.traceback(1))
+	sc.live[t] = struct{}{}
+	go t.main(sc, fn, th.vm.baton.ask())
+	return t
+}
+
+// main is the goroutine of a spawned task. Its turn was asked for at the spawn,
+// so that tasks start in the order they were spawned.
+func (t *Task) main(sc *scope, fn lua.LValue, turn <-chan struct{}) {
+	defer close(t.done)
+	<-turn
+	defer t.vm.baton.pass()
+	if ctx := t.strand.ctx; ctx.Err() != nil {
+		t.failed = &raised{value: t.vm.errorValue(cancelled(ctx), "")}
+		t.cancel(nil)
+	} else {
+		t.out, t.failed = t.body(fn, nil)
+	}
+	delete(sc.live, t)
+	if t.failed != nil {
+		t.failed.keepTrace()
+		sc.failed = append(sc.failed, t)
+	}
+}
+
+// newScope opens a scope in s.
+func (s *strand) newScope(name string) *scope {
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	sc := &scope{name: name, ctx: ctx, cancel: cancel, live: map[*Task]struct{}{}}
+	s.scopes = append(s.scopes, sc)
+	return sc
+}
+
+// innermost answers the scope that a spawn without one means. A task and an
+// entry from Go have one of their own around everything.
+func (s *strand) innermost() *scope {
+	for _, of := range []*strand{s, s.home} {
+		if n := len(of.scopes); n > 0 {
+			return of.scopes[n-1]
+		}
+	}
+	return s.home.newScope("task")
+}
+
+// endBase leaves the scope around everything, when one was opened.
+func (s *strand) endBase(vm *VM, r *raised) *raised {
+	for len(s.scopes) > 0 {
+		s.leave(vm, s.scopes[len(s.scopes)-1], r)
+	}
+	return r
+}
+
+// leave waits for the tasks of sc, having cancelled them when its body failed
+// with r, and reports what went wrong in those that nobody joined.
+func (s *strand) leave(vm *VM, sc *scope, r *raised) {
+	if r != nil {
+		r.keepTrace()
+		sc.cancel(errScopeCancelled)
+	}
+	for len(sc.live) > 0 {
+		for t := range sc.live {
+			t.wait()
+			break
+		}
+	}
+	sc.closed = true
+	sc.cancel(nil)
+	for i, open := range s.scopes {
+		if open == sc {
+			s.scopes = append(s.scopes[:i:i], s.scopes[i+1:]...)
+			break
+		}
+	}
+	for _, t := range sc.failed {
+		t.report()
+	}
+}
+
+// wait lets other Lua run until t has ended, whatever happens to the waiting
+// task: nobody leaves a scope before its tasks.
+func (t *Task) wait() {
+	t.vm.baton.pass()
+	<-t.done
+	t.vm.baton.take()
+	t.vm.meter.hurry()
+}
+
+// report logs the error of a task that nobody joined. That a task was cancelled
+// is no news, and a limit ends the run with its own error.
+func (t *Task) report() {
+	if t.joined {
+		return
+	}
+	if t.failed.abort != nil {
+		if stop, ok := t.failed.abort.err.(*AbortError); ok {
+			t.vm.config.Warn(fmt.Sprintf("task %q was aborted: %s\n%s", t.name, stop, stop.Traceback))
+		}
+		return
+	}
+	if err, ok := ErrorFrom(t.failed.value); ok {
+		if _, ok := err.(*CancelError); ok {
+			return
+		}
+	}
+	t.vm.config.Warn(fmt.Sprintf("task %q: %s\n%s", t.name, t.vm.textOf(t.failed), t.failed.trace))
+}
