@@ -65,6 +65,7 @@ require (
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.24.0 // indirect
+	golang.org/x/tools v0.26.0 // indirect
 	google.golang.org/protobuf v1.33.0 // indirect
 	layeh.com/gopher-luar v1.0.11 // indirect
 	pgregory.net/rapid v1.3.0 // indirect

@@ -107,8 +107,9 @@ type beat struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	req      *Request
-	reserved int64 // 0: no ledger
-	call     int   // model calls before this one
+	reserved int64  // 0: no ledger
+	unit     string // the tag of the ledger
+	call     int    // model calls before this one
 	reply    *Reply
 	answer   *Answer
 	calls    []*Call
@@ -226,7 +227,7 @@ func (b *beat) begin() (Outcome, bool) {
 	var broken error
 	_, err := s.drive(context.WithoutCancel(b.ctx), "beat", barrier, func(st *state) ([]*Event, error) {
 		var held, ev *Event
-		b.call, b.reserved = st.Calls, 0
+		b.call, b.reserved, b.unit = st.Calls, 0, st.Tag
 		if covered, tag, held = st.reserve(n, b.id); !covered {
 			held.Beat = ""
 			return []*Event{held}, nil
@@ -399,8 +400,8 @@ func (b *beat) settle() *Outcome {
 	case n < 0:
 		out = failed(StageConf, &Detail{Message: fmt.Sprintf("settle: got %d, want a whole number ≥ 0", n)})
 	default:
-		b.queue = append(b.queue, kernelEvent(BudgetSettled, b.id, map[string]any{
-			"scope_id": b.s.scope, "reserved": b.reserved, "amount": n}))
+		st := state{Scope: b.s.scope, Tag: b.unit}
+		b.queue = append(b.queue, st.ledgerEvent(BudgetSettled, b.id, map[string]any{"reserved": b.reserved, "amount": n}))
 		return nil
 	}
 	return &out

@@ -149,7 +149,7 @@ func admit(raw json.RawMessage) (clean json.RawMessage, mended int, err error) {
 		return nil, 0, err
 	}
 	if raw[0] != '{' {
-		return nil, 0, fmt.Errorf("got %s, want an object", jsontext.Value(raw).Kind())
+		return nil, 0, fmt.Errorf("got %s, want an object", typeOf(raw))
 	}
 	return raw, mended, nil
 }
@@ -266,13 +266,13 @@ func admitMeta(raw json.RawMessage, beat *string, mended int) (json.RawMessage, 
 	}
 	for name, v := range fields {
 		if k := jsontext.Value(v).Kind(); k != '"' && k != '0' && k != 't' && k != 'f' {
-			return nil, fmt.Errorf("meta.%s: got %s, want a string, a number or a boolean", name, k)
+			return nil, fmt.Errorf("meta.%s: got %s, want a string, a number or a boolean", name, typeOf(v))
 		}
 	}
 	if b, ok := fields["beat"]; ok {
 		got := textOf(b)
 		if b[0] != '"' {
-			return nil, fmt.Errorf("meta.beat: got %s, want a string", jsontext.Value(b).Kind())
+			return nil, fmt.Errorf("meta.beat: got %s, want a string", typeOf(b))
 		}
 		if *beat != "" && *beat != got {
 			return nil, fmt.Errorf("beat is %q and meta.beat is %q, want one", *beat, got)

@@ -66,6 +66,7 @@ type folded struct {
 	calls   []string        // ids of an assistant event's tool_use blocks, in order
 	callID  string          // of a tool_result
 	block   json.RawMessage // of a tool_result: the content block
+	refused bool            // an assistant event of which no call ran
 	rerun   bool            // a tool_result that supersedes an interrupted one
 	broken  bool            // a tool_result that only records an interruption
 }
@@ -73,6 +74,7 @@ type folded struct {
 // slot is the place of one tool_result in the conversation.
 type slot struct {
 	id     string // as the conversation spells it
+	none   string // what the model reads when there is no result
 	result *Event
 }
 
@@ -108,9 +110,13 @@ func (f *folder) addAnswer(ev *Event) {
 		return
 	}
 	t := turn{ev: ev}
+	none := interruptedText
+	if fd.refused {
+		none = refusedText
+	}
 	fresh := map[string]bool{}
 	for i, id := range fd.calls {
-		s := &slot{id: f.unique(id)}
+		s := &slot{id: f.unique(id), none: none}
 		if s.id != id {
 			if t.names == nil {
 				t.names = map[int]string{}
@@ -149,7 +155,7 @@ func (f *folder) addResult(ev *Event) {
 		}
 	}
 	for _, s := range slots {
-		if s.result.fold().broken && fd.rerun {
+		if s.result.fold().broken && (fd.rerun || fd.broken) { // broken again while it was run again
 			s.result = ev
 			return
 		}
@@ -183,7 +189,7 @@ func resultsMessage(slots []*slot) json.RawMessage {
 		}
 		switch {
 		case s.result == nil:
-			b = append(b, resultBlock(s.id, quote(interruptedText), true)...)
+			b = append(b, resultBlock(s.id, quote(s.none), true)...)
 		case s.id == s.result.fold().callID:
 			b = append(b, s.result.fold().block...)
 		default:
@@ -195,6 +201,9 @@ func resultsMessage(slots []*slot) json.RawMessage {
 
 // interruptedText is what a model reads about a call whose outcome is unknown.
 const interruptedText = "execution was interrupted before a result was recorded; whether it took effect is unknown"
+
+// refusedText is what it reads about a call of a reply that was refused.
+const refusedText = "the reply was refused, so nothing of it ran"
 
 // fold answers what ev contributes, computing it at the first call.
 func (ev *Event) fold() *folded {
@@ -211,7 +220,7 @@ func (ev *Event) fold() *folded {
 		}
 	case LLMResponse:
 		content, _ := withoutTypes(fieldOf(ev.Data, "content"), "tool_result")
-		fd.message = messageOf("assistant", content)
+		fd.message, fd.refused = messageOf("assistant", content), fieldOf(ev.Data, "refusal") != nil
 		_ = eachItem(content, func(_ int, block json.RawMessage) {
 			if textOf(fieldOf(block, "type")) == "tool_use" {
 				fd.calls = append(fd.calls, textOf(fieldOf(block, "id")))

@@ -24,7 +24,7 @@ func objectFields(raw json.RawMessage) (map[string]json.RawMessage, error) {
 func eachField(raw json.RawMessage, yield func(name string, v json.RawMessage) bool) error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
 	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
-		return fmt.Errorf("got %s, want an object", jsontext.Value(raw).Kind())
+		return fmt.Errorf("got %s, want an object", typeOf(raw))
 	}
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadToken()
@@ -48,7 +48,7 @@ func eachField(raw json.RawMessage, yield func(name string, v json.RawMessage) b
 func eachItem(raw json.RawMessage, yield func(i int, v json.RawMessage)) error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
 	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '[' {
-		return fmt.Errorf("got %s, want an array", jsontext.Value(raw).Kind())
+		return fmt.Errorf("got %s, want an array", typeOf(raw))
 	}
 	for i := 0; dec.PeekKind() != ']'; i++ {
 		v, err := dec.ReadValue()
@@ -165,4 +165,23 @@ func joinArray(items []json.RawMessage) json.RawMessage {
 		b = append(b, it...)
 	}
 	return append(b, ']')
+}
+
+// typeOf names the type of a JSON value for people.
+func typeOf(raw json.RawMessage) string {
+	switch k := jsontext.Value(raw).Kind(); k {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "nothing"
 }

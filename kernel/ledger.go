@@ -93,7 +93,7 @@ func (st *state) answered(ev *Event) {
 		return
 	}
 	st.Pending = len(ev.fold().calls)
-	if ev.Kind == LLMCallFailed || st.Pending == 0 || fieldOf(ev.Data, "refusal") != nil {
+	if ev.Kind == LLMCallFailed || st.Pending == 0 || ev.fold().refused {
 		st.Open, st.Pending = "", 0
 	}
 }

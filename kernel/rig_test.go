@@ -41,7 +41,9 @@ func newMem(t testing.TB) (*kernel.Kernel, *store.Mem) {
 	return newKernel(st), st
 }
 
-func raw(format string, args ...any) json.RawMessage {
+func raw(text string) json.RawMessage { return json.RawMessage(text) }
+
+func rawf(format string, args ...any) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(format, args...))
 }
 
@@ -54,7 +56,7 @@ func jsonOf(v any) json.RawMessage {
 }
 
 func userSays(text string) kernel.Draft {
-	return kernel.Draft{Kind: kernel.MsgUser, Data: raw(`{"content":%s}`, jsonOf(text))}
+	return kernel.Draft{Kind: kernel.MsgUser, Data: rawf(`{"content":%s}`, jsonOf(text))}
 }
 
 // answers is a model that gives its replies in turn: an *Answer, an error, or a
@@ -90,7 +92,7 @@ func (a *answers) Call(ctx context.Context, req *kernel.Request, o kernel.CallOp
 
 // says is a plain reply.
 func says(text string) *kernel.Answer {
-	return &kernel.Answer{Content: raw(`[{"text":%s,"type":"text"}]`, jsonOf(text)), StopReason: "end_turn",
+	return &kernel.Answer{Content: rawf(`[{"text":%s,"type":"text"}]`, jsonOf(text)), StopReason: "end_turn",
 		Usage: kernel.Usage{Input: 10, Output: 2}}
 }
 
@@ -115,7 +117,7 @@ func calls(blocks ...string) *kernel.Answer {
 		}
 		b += s
 	}
-	return &kernel.Answer{Content: raw("[%s]", b), StopReason: "tool_use", Usage: kernel.Usage{Input: 10, Output: 5}}
+	return &kernel.Answer{Content: rawf("[%s]", b), StopReason: "tool_use", Usage: kernel.Usage{Input: 10, Output: 5}}
 }
 
 func device(t testing.TB, c kernel.Config) *kernel.Device {
@@ -136,16 +138,29 @@ func gives(result string) kernel.Handler {
 // toolbox is the tools that most tests use.
 func toolbox() map[string]kernel.Tool {
 	return map[string]kernel.Tool{
-		"look":  {Description: "Looks.", Effects: kernel.Read, Handler: gives(`"seen"`)},
-		"send":  {Description: "Sends.", Handler: gives(`{"sent":true}`)},
-		"put":   {Description: "Puts.", Effects: kernel.Write, Idempotent: true, Handler: gives(`"put"`)},
-		"fail":  {Effects: kernel.Read, Handler: func(context.Context, json.RawMessage, kernel.ToolContext) (json.RawMessage, error) { return nil, errors.New("no such file") }},
+		"look": {Description: "Looks.", Effects: kernel.Read, Handler: gives(`"seen"`)},
+		"send": {Description: "Sends.", Handler: gives(`{"sent":true}`)},
+		"put":  {Description: "Puts.", Effects: kernel.Write, Idempotent: true, Handler: gives(`"put"`)},
+		"fail": {Effects: kernel.Read, Handler: func(context.Context, json.RawMessage, kernel.ToolContext) (json.RawMessage, error) {
+			return nil, errors.New("no such file")
+		}},
 		"panic": {Effects: kernel.Read, Handler: func(context.Context, json.RawMessage, kernel.ToolContext) (json.RawMessage, error) { panic("boom") }},
 		"nil":   {Effects: kernel.Read, Handler: gives("")},
-		"par":   {Effects: kernel.Read, Parallel: true, Handler: func(_ context.Context, args json.RawMessage, _ kernel.ToolContext) (json.RawMessage, error) { return args, nil }},
+		"par": {Effects: kernel.Read, Parallel: true, Handler: func(_ context.Context, args json.RawMessage, _ kernel.ToolContext) (json.RawMessage, error) {
+			return args, nil
+		}},
 		"strict": {Effects: kernel.Read, Strict: true, Handler: gives(`"valid"`),
 			InputSchema: raw(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)},
 	}
+}
+
+// only answers the tools of the box with some names.
+func only(names ...string) map[string]kernel.Tool {
+	box, out := toolbox(), map[string]kernel.Tool{}
+	for _, name := range names {
+		out[name] = box[name]
+	}
+	return out
 }
 
 // logOf answers every event of a session.

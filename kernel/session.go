@@ -143,7 +143,7 @@ func (k *Kernel) openChild(ctx context.Context, o Open, child *part, opened map[
 		}
 		up := &part{id: parent.id, head: head, st: st}
 		if st.Balance < o.Take.Amount {
-			refusal = faultf(Refused, method, "parent %s has %d of %d left", parent.id, st.Balance, o.Take.Amount)
+			refusal = faultf(Refused, method, "parent %s has %d left, want %d", parent.id, st.Balance, o.Take.Amount)
 			up.events = []*Event{st.ledgerEvent(BudgetRefused, "", map[string]any{
 				"amount": o.Take.Amount, "remaining": st.Balance, "child": child.id})}
 			return k.apply(ctx, barrier, up)

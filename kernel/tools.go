@@ -40,7 +40,7 @@ func (b *beat) take(a *Answer) error {
 	case err != nil:
 		return brokenAnswer("content: %s", err)
 	case clean[0] != '[':
-		return brokenAnswer("content: got %s, want an array of blocks", jsontext.Value(clean).Kind())
+		return brokenAnswer("content: got %s, want an array of blocks", typeOf(clean))
 	}
 	b.reply = &Reply{Beat: b.id, Content: clean, Usage: a.Usage, StopReason: a.StopReason,
 		RefusalDetail: a.RefusalDetail, Tools: []ToolRun{}}
@@ -113,7 +113,7 @@ func (b *beat) takeBlock(i int, block json.RawMessage) (json.RawMessage, error) 
 		c.Args = json.RawMessage("{}")
 		block = withField(block, "input", c.Args)
 	case k != '{':
-		b.shut[n] = closing{"malformed", fmt.Sprintf("the arguments are a JSON %s and not an object, so the call did not run: send it again with an object", k)}
+		b.shut[n] = closing{"malformed", fmt.Sprintf("the arguments are %s and not an object, so the call did not run: send it again with an object", typeOf(c.Args))}
 	}
 	c.Block = block
 	b.calls = append(b.calls, c)

@@ -10,8 +10,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // LLM answers one request. An adapter of a provider implements it; see package
@@ -94,12 +92,15 @@ func trim(raw json.RawMessage) json.RawMessage {
 // check says why r is no request, apart from its messages.
 func (r *Request) check(rest json.RawMessage) error {
 	for name, v := range r.Extra {
-		if slices.Contains(requestNames, name) || v == nil {
-			return fmt.Errorf("request.%s: got it among what a filter adds, want another name and a value", name)
+		switch {
+		case slices.Contains(requestNames, name):
+			return fmt.Errorf("request.%s: got it twice, want it as the request's own and not among Extra", name)
+		case v == nil:
+			return fmt.Errorf("request.%s: got nothing, want a JSON value", name)
 		}
 	}
 	if r.Params != nil && r.Params[0] != '{' {
-		return fmt.Errorf("request.params: got %s, want an object", jsontext.Value(r.Params).Kind())
+		return fmt.Errorf("request.params: got %s, want an object", typeOf(r.Params))
 	}
 	if err := strict(rest, deepest); err != nil {
 		return fmt.Errorf("request: %w", err)
@@ -202,7 +203,7 @@ func messageList(raw json.RawMessage) (out []json.RawMessage, err error) {
 	bad := error(nil)
 	err = eachItem(raw, func(i int, m json.RawMessage) {
 		if m[0] != '{' && bad == nil {
-			bad = fmt.Errorf("request.messages[%d]: got %s, want an object", i, jsontext.Value(m).Kind())
+			bad = fmt.Errorf("request.messages[%d]: got %s, want an object", i, typeOf(m))
 		}
 		out = append(out, m)
 	})

@@ -33,13 +33,14 @@ type PairRow struct {
 
 // LedgerRow is one move of a ledger.
 type LedgerRow struct {
-	Session string `json:"session"`
-	Seq     int64  `json:"seq"`
-	Kind    string `json:"kind"`
-	Amount  int64  `json:"amount"`
-	Tag     string `json:"tag,omitempty"`
-	Beat    string `json:"beat,omitempty"`
-	Child   string `json:"child,omitempty"`
+	Session  string `json:"session"`
+	Seq      int64  `json:"seq"`
+	Kind     string `json:"kind"`
+	Amount   int64  `json:"amount"`
+	Reserved int64  `json:"reserved,omitempty"` // of budget_settled: what Amount takes the place of
+	Tag      string `json:"tag,omitempty"`
+	Beat     string `json:"beat,omitempty"`
+	Child    string `json:"child,omitempty"`
 }
 
 // UsageRow sums what the model calls of a session used.
@@ -242,7 +243,7 @@ func (s *Session) LedgerView(ctx context.Context, o ViewOptions) ([]LedgerRow, b
 	kinds := []string{BudgetGranted, BudgetReserved, BudgetRefused, BudgetSpent, BudgetSettled, BudgetReturned}
 	cut, err := s.each(ctx, "ledger", Where{Sessions: o.Sessions, Kinds: kinds, Limit: o.Limit}, func(id string, ev *Event) bool {
 		d := ev.note()
-		rows = append(rows, LedgerRow{id, ev.Seq, ev.Kind, d.Amount, d.Tag, ev.Beat, d.Child})
+		rows = append(rows, LedgerRow{id, ev.Seq, ev.Kind, d.Amount, d.Reserved, d.Tag, ev.Beat, d.Child})
 		return true
 	})
 	return rows, cut, err

@@ -66,15 +66,17 @@ func luaXpcall(l *lua.LState) int {
 		panic(r.abort)
 	}
 	l.Push(lua.LFalse)
-	l.Push(t.vm.handled(r, l.Get(2)))
+	l.Push(t.handled(r, l.Get(2)))
 	return 2
 }
 
-// handled answers what the handler makes of r. It runs on a thread on top of
-// the one that raised; one level of nesting is kept for it.
-func (vm *VM) handled(r *raised, handler lua.LValue) lua.LValue {
-	h := vm.borrow(r.at.strand, nil, 0)
-	h.caller, h.depth = r.at, r.at.depth
+// handled answers what the handler makes of r. Its thread continues t, but its
+// traceback is that of the error; nesting is not counted, so that an overflow
+// can be handled.
+func (t *thread) handled(r *raised, handler lua.LValue) lua.LValue {
+	r.keepTrace()
+	h := t.vm.borrow(t.strand, nil, 0)
+	h.caller, h.depth, h.below = t, t.depth, r.trace
 	out, again := h.call(handler, []lua.LValue{r.value})
 	switch {
 	case again == nil && len(out) > 0:
@@ -84,7 +86,7 @@ func (vm *VM) handled(r *raised, handler lua.LValue) lua.LValue {
 	case again.abort != nil:
 		panic(again.abort)
 	}
-	return lua.LString("error in error handling: " + vm.textOf(again))
+	return lua.LString("error in error handling: " + t.vm.textOf(again))
 }
 
 // luaError is error(value, level): a text gets the position of the function at

@@ -48,6 +48,10 @@ func TestCommandResults(t *testing.T) {
 	c.stdin = "from stdin"
 	assert.Equal(t, c.dir+"\n"+c.dir+"\nfrom stdin", mustRun(t, c).stdout)
 
+	c = shell(t, "")
+	c.argv = []string{"printenv", "PWD"}
+	assert.Equal(t, c.dir+"\n", mustRun(t, c).stdout)
+
 	c = shell(t, "true") // reads nothing of a stdin larger than any pipe
 	c.stdin = strings.Repeat("x", 1<<20)
 	assert.Equal(t, commandResult{}, mustRun(t, c))

@@ -3,6 +3,8 @@ package luabind
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -126,7 +128,7 @@ func (sc *scope) spawn(th *thread, name string, fn lua.LValue, scoped bool) *Tas
 		t.name = fmt.Sprintf("task %d", t.id)
 	}
 	t.origin = fmt.Sprintf("\t(spawned as %q by)\n%s", t.name, th.traceback(1))
-	sc.live[t] = struct{}{}
+	sc.live[t], th.vm.tasks[t] = struct{}{}, struct{}{}
 	go t.main(sc, fn, th.vm.baton.ask())
 	return t
 }
@@ -144,6 +146,7 @@ func (t *Task) main(sc *scope, fn lua.LValue, turn <-chan struct{}) {
 		t.out, t.failed = t.body(fn, nil)
 	}
 	delete(sc.live, t)
+	delete(t.vm.tasks, t)
 	if t.failed != nil {
 		t.failed.keepTrace()
 		sc.failed = append(sc.failed, t)
@@ -183,6 +186,7 @@ func (s *strand) leave(vm *VM, sc *scope, r *raised) {
 	if r != nil {
 		r.keepTrace()
 		sc.cancel(errScopeCancelled)
+		defer sc.abortLate().Stop()
 	}
 	for len(sc.live) > 0 {
 		for t := range sc.live {
@@ -200,6 +204,32 @@ func (s *strand) leave(vm *VM, sc *scope, r *raised) {
 	}
 	for _, t := range sc.failed {
 		t.report()
+	}
+}
+
+// abortLate gives the tasks of a failed scope their grace: an error must not
+// wait for ever behind a task that takes no notice.
+func (sc *scope) abortLate() *time.Timer {
+	live := slices.Collect(maps.Keys(sc.live))
+	return time.AfterFunc(defaultGrace, func() {
+		for _, t := range live {
+			if !t.ended() {
+				t.abort(errScopeCancelled)
+			}
+		}
+	})
+}
+
+// endTasks ends what is left of a run: tasks of scopes that a coroutine opened
+// and never left, because nobody resumed it.
+func (vm *VM) endTasks() {
+	for len(vm.tasks) > 0 {
+		for t := range vm.tasks {
+			t.abort(errScopeCancelled)
+			t.cancel(errScopeCancelled)
+			t.wait()
+			break
+		}
 	}
 }
 

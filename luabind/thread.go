@@ -33,7 +33,8 @@ type thread struct {
 	strand *strand
 	caller *thread // who runs this one, within the strand
 	depth  int
-	calls  *Call // free list
+	below  string // of a handler: the traceback of the error, in place of its callers'
+	calls  *Call  // free list
 }
 
 // strand is a line of execution: a task, an entry from Go, or a coroutine.
@@ -118,7 +119,7 @@ func (vm *VM) newThread() *thread {
 // giveBack keeps a thread whose function returned.
 func (t *thread) giveBack() {
 	t.L.SetTop(0)
-	t.strand, t.caller = nil, nil
+	t.strand, t.caller, t.below = nil, nil, ""
 	if len(t.vm.idle) < idleThreads {
 		t.vm.idle = append(t.vm.idle, t)
 	}

@@ -159,19 +159,34 @@ const traceHead, traceTail = 24, 16
 // skip of them.
 func (t *thread) traceback(skip int) string {
 	var lines []string
-	t.eachLevel(func(f *frame) bool {
-		if skip -= 1; skip >= 0 {
+	for at := t; at != nil; at = at.outer() {
+		eachFrame(at.L, func(f *frame) bool {
+			if skip -= 1; skip < 0 {
+				lines = append(lines, f.lines()...)
+			}
 			return true
+		})
+		if at.below != "" {
+			lines = append(lines, strings.Split(at.below, "\n")...)
+			return shortened(lines)
 		}
-		lines = append(lines, "\t"+f.String())
-		if !f.fn.IsG && f.tail > 0 {
-			lines = append(lines, fmt.Sprintf("\t(%d tail calls)", f.tail))
-		}
-		return true
-	})
-	if origin := t.origin(); origin != "" {
-		lines = append(lines, origin)
 	}
+	if origin := t.origin(); origin != "" {
+		lines = append(lines, strings.Split(origin, "\n")...)
+	}
+	return shortened(lines)
+}
+
+// lines answers what a traceback says about f.
+func (f *frame) lines() []string {
+	if f.fn.IsG || f.tail == 0 {
+		return []string{"\t" + f.String()}
+	}
+	return []string{"\t" + f.String(), fmt.Sprintf("\t(%d tail calls)", f.tail)}
+}
+
+// shortened joins the lines of a traceback, without the middle of a long one.
+func shortened(lines []string) string {
 	if over := len(lines) - traceHead - traceTail; over > 0 {
 		cut := fmt.Sprintf("\t... (%d levels)", over)
 		lines = append(append(lines[:traceHead:traceHead], cut), lines[traceHead+over:]...)

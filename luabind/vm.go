@@ -49,6 +49,7 @@ type VM struct {
 	tostring  lua.LValue
 	loader    loader
 	coros     coroutines
+	tasks     map[*Task]struct{} // spawned and not ended; guarded by the baton
 	closers   []func() error
 	taskIDs   atomic.Int64
 	random    *rand.Rand
@@ -57,7 +58,7 @@ type VM struct {
 // New makes a VM with the libraries and the host modules of config. A module
 // that does not open is the only error.
 func New(config Config) (*VM, error) {
-	vm := &VM{config: config.withDefaults(), states: map[*Module]any{}, metas: map[*Type]*lua.LTable{}}
+	vm := &VM{config: config.withDefaults(), states: map[*Module]any{}, metas: map[*Type]*lua.LTable{}, tasks: map[*Task]struct{}{}}
 	if v, _ := vm.config.Env("LSHAPE_CHECK"); v == "1" {
 		vm.dev = true
 	}
@@ -163,6 +164,7 @@ func (vm *VM) Run(ctx context.Context, fn lua.LValue, args ...lua.LValue) ([]lua
 	vm.main.Store(task.strand)
 	defer vm.main.Store(nil)
 	out, r := task.body(fn, args)
+	vm.endTasks()
 	if r != nil {
 		return nil, vm.goError(r)
 	}

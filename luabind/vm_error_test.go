@@ -197,7 +197,7 @@ func TestSyntaxErrors(t *testing.T) {
 		"x = 'abc\ny'":          `s.lua:1: unterminated string near "abc"`,
 		"#!/usr/bin/knl\nx = )": `s.lua:2: unexpected ")"`,
 		"break":                 "s.lua:1: no loop to break",
-		"goto nowhere":          "s.lua:1: no visible label 'nowhere' for goto",
+		"goto nowhere":          "s.lua:1: no visible label 'nowhere' for <goto>",
 	} {
 		_, err := compile("s.lua", source)
 		require.EqualError(t, err, want, source)

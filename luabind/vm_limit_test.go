@@ -76,7 +76,7 @@ func TestTimeLimit(t *testing.T) {
 }
 
 func TestMemoryLimit(t *testing.T) {
-	limits := Limits{Memory: memoryUsed() + 96<<20}
+	limits := Limits{Memory: memoryUsed() + 40<<20}
 	for name, source := range map[string]string{
 		"doubling":        "local s = ('x'):rep(1024) while true do s = s .. s end",
 		"tables":          "local t = {} while true do t[#t + 1] = { 1, 2, 3 } end",
@@ -95,8 +95,8 @@ func TestMemoryLimit(t *testing.T) {
 
 // Garbage is not memory in use: a script may make more than the limit in total.
 func TestMemoryLimitForgivesGarbage(t *testing.T) {
-	vm := newVM(t, Config{Limits: Limits{Memory: memoryUsed() + 128<<20}})
-	require.Equal(t, []string{"ok"}, eval(t, vm, "for i = 1, 400 do local s = ('x'):rep(1e6) .. i end return 'ok'"))
+	vm := newVM(t, Config{Limits: Limits{Memory: memoryUsed() + 64<<20}})
+	require.Equal(t, []string{"ok"}, eval(t, vm, "for i = 1, 200 do local s = ('x'):rep(1e6) .. i end return 'ok'"))
 }
 
 // A single string has a bound of its own, and passing it is an ordinary error.

@@ -379,6 +379,21 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	require.NoError(t, vm.Close())
 }
 
+// A failed run does not wait for ever behind a task that takes no notice, nor
+// does one that ends while a coroutine still holds a scope open.
+func TestRunsEndTheirTasks(t *testing.T) {
+	vm := newVM(t, Config{Warn: func(string) {}})
+	const deaf = "while true do pcall(std.task.yield) end"
+	require.EqualError(t, evalError(t, vm, "std.task.spawn(function() "+deaf+" end) std.task.yield() error('failed', 0)"), "failed")
+	require.Equal(t, []string{"done"}, eval(t, vm, `
+		coroutine.wrap(function()
+			std.task.scope(function(s) s:spawn(function() `+deaf+` end) coroutine.yield() end)
+		end)()
+		std.task.yield()
+		return "done"`))
+	require.Empty(t, vm.tasks)
+}
+
 // What a thread costs: the library's own default is above 100 KB.
 func TestCoroutinesAreSmall(t *testing.T) {
 	vm := newVM(t, Config{})

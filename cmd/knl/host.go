@@ -8,6 +8,7 @@ import (
 
 	"github.com/knl-run/knl/kernel"
 	"github.com/knl-run/knl/luabind"
+	"github.com/knl-run/knl/port"
 )
 
 // host is what the scripts of one command share: the stores, the secrets, and
@@ -32,15 +33,34 @@ func (a *app) newHost() *host {
 	return &host{app: a, stores: stores{dir: a.flags.store}, mask: &luabind.Masker{}, known: map[string]bool{}}
 }
 
+// providers are the ports that --model and ports.from may choose.
+var providers = port.Registry{}
+
+// modelFault answers why --model names no model, or nil.
+func modelFault(model string) error {
+	if model == "" {
+		return nil
+	}
+	if len(providers) == 0 {
+		return misuse("leave --model out: the script then uses its own port", "--model %s: this knl has no provider", model)
+	}
+	_, _, err := providers.From(model, port.Conf{})
+	if err != nil {
+		return misuse("", "--model: %s", err)
+	}
+	return nil
+}
+
 // modules answers the host modules of one VM.
 func (h *host) modules() []*luabind.Module {
-	k := &luabind.Kernel{
+	mods := luabind.KnlModules(&luabind.Kernel{
 		Open:    h.stores.open,
 		Options: kernel.Options{Strict: h.app.flags.durability == "strict"},
 		Version: version(),
 		Session: h.drives,
-	}
-	return append(luabind.KnlModules(k), luabind.Std(luabind.StdOptions{Log: h.app.ui.err, Mask: h.mask})...)
+	})
+	mods = append(mods, luabind.PortsModule(&luabind.Ports{Registry: providers, Model: h.app.flags.model}))
+	return append(mods, luabind.Std(luabind.StdOptions{Log: h.app.ui.err, Mask: h.mask})...)
 }
 
 // drives notes a session that a script opened or resumed.

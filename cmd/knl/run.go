@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -75,7 +76,7 @@ func (a *app) runScript(ctx context.Context, f runFlags, s script) (err error) {
 	if s.limits, err = f.limits(); err != nil {
 		return err
 	}
-	if err := scriptFault(s.path); err != nil {
+	if err := errors.Join(scriptFault(s.path), modelFault(a.flags.model)); err != nil {
 		return err
 	}
 	ctx, stop := interruptible(ctx)
@@ -188,10 +189,9 @@ func (b *byteSize) Set(text string) error {
 	digits := strings.TrimRight(text, "KMGkmg")
 	n, err := strconv.ParseInt(digits, 10, 64)
 	shift, known := map[string]int{"": 0, "K": 10, "M": 20, "G": 30}[strings.ToUpper(text[len(digits):])]
-	if err != nil || !known || n <= 0 || n > 1<<63-1>>shift {
+	if err != nil || !known || n <= 0 || n > math.MaxInt64>>shift {
 		return fmt.Errorf("got %q, want a size such as 512M or 2G", text)
 	}
 	*b = byteSize(n << shift)
 	return nil
 }
-

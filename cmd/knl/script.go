@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/knl-run/knl/lua"
 	"github.com/knl-run/knl/luabind"
 )
 
@@ -105,6 +106,7 @@ func (s *script) config() luabind.Config {
 	return luabind.Config{
 		Stdout:    s.stdout,
 		Stderr:    s.host.app.ui.err,
+		Embedded:  lua.FS,
 		Project:   ".",
 		ScriptDir: filepath.Dir(s.path),
 		Env:       s.env,

@@ -96,10 +96,8 @@ type eventText struct {
 	StopReason string          `json:"stop_reason"`
 	Error      string          `json:"error"`
 	Kind       string          `json:"kind"`
-	Name       string          `json:"name"`
 	CallID     string          `json:"call_id"`
 	OK         bool            `json:"ok"`
-	Args       json.RawMessage `json:"args"`
 	Result     json.RawMessage `json:"result"`
 	Stage      string          `json:"stage"`
 	Reason     string          `json:"reason"`
@@ -116,8 +114,6 @@ func conversationLine(ev *kernel.Event) (head, text string) {
 		return "assistant" + bracketed(d.StopReason), contentText(d.Content)
 	case kernel.LLMCallFailed:
 		return "call failed" + bracketed(d.Kind), d.Error
-	case kernel.ToolCall:
-		return "call " + d.Name + bracketed(d.CallID), string(d.Args)
 	case kernel.ToolResult:
 		if d.OK {
 			return "result" + bracketed(d.CallID), plainText(d.Result)
@@ -236,8 +232,8 @@ func (a *app) showRequest(doc beatDoc, req *kernel.Request) error {
 	if err := a.ui.line("%s  session %s", a.ui.style(bold, "beat "+doc.Beat), doc.Session); err != nil || req == nil {
 		return err
 	}
-	if err := a.ui.line("\n%s", a.ui.style(bold, fmt.Sprintf("request, %d messages, %d tools, %d bytes",
-		len(req.Messages), len(req.Tools), len(doc.Request)))); err != nil {
+	if err := a.ui.line("\n%s", a.ui.style(bold, fmt.Sprintf("request: %s, %s, %s",
+		count(int64(len(req.Messages)), "message"), count(int64(len(req.Tools)), "tool"), count(int64(len(doc.Request)), "byte")))); err != nil {
 		return err
 	}
 	for _, raw := range req.Messages {

@@ -28,7 +28,8 @@ What specs print goes to stderr. Exits 1 when a case fails.
 
 JSON:
   { "ok", "passed", "failed", "pending", "files": [ { "file", "cases": [
-    { "name", "status": "passed" | "failed" | "pending", "message"?, "traceback"? } ] } ] }`
+    { "name", "status": "passed" | "failed" | "pending", "line"?, "ms", "message"?,
+      "traceback"? } ] } ] }`
 
 // specFlags are the flags of knl spec.
 type specFlags struct {
@@ -73,6 +74,8 @@ type specFile struct {
 type specCase struct {
 	Name      string `json:"name"`
 	Status    string `json:"status"`
+	Line      int    `json:"line,omitempty"`
+	MS        int64  `json:"ms"`
 	Message   string `json:"message,omitempty"`
 	Traceback string `json:"traceback,omitempty"`
 }
@@ -164,7 +167,7 @@ func (a *app) specCases(ctx context.Context, path string, f specFlags) []specCas
 	s := script{path: path, host: h, stdout: a.ui.err, env: specEnv(!f.prod), limits: luabind.Limits{Time: f.timeout}}
 	cases, err := s.spec(ctx, f.filter)
 	if err = errors.Join(err, h.stores.close()); err != nil {
-		cases = append(cases, specCase{"the file runs", "failed", err.Error(), scriptTrace(err)})
+		cases = append(cases, specCase{Name: "the file runs", Status: "failed", Message: err.Error(), Traceback: scriptTrace(err)})
 	}
 	return cases
 }

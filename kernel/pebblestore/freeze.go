@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -23,8 +24,9 @@ import (
 //	write, sync: log, manifest    done, and dropped
 //	write: table begun before     the fault; Pebble begins it again
 //	create                        a file in memory
-//	create for a compaction       waits for thaw, then the fault: a compaction
-//	                              would pull the whole store into memory
+//	create for a compaction       the fault, after a pause: a compaction would
+//	                              pull the whole store into memory, and Pebble
+//	                              tries again at once
 //	remove                        done; below nothing is removed
 //	read, list                    memory first, then below
 type disk struct {
@@ -85,7 +87,10 @@ func (d *disk) create(name string, cat vfs.DiskWriteCategory, below func() (vfs.
 		d.did("creating", name, err)
 	}
 	if cat == "pebble-compaction" || cat == "pebble-blob-file-rewrite" {
-		<-d.thaw
+		select {
+		case <-d.thaw:
+		case <-time.After(time.Second):
+		}
 		return nil, d.fault
 	}
 	return d.memory.Create(name, cat)

@@ -218,6 +218,8 @@ func pebbleOptions(d *disk, memTable uint64) *pebble.Options {
 			DataCorruption: func(pebble.DataCorruptionInfo) {},
 		},
 	}
+	// A store that is read only has no compactions to begin with.
+	o.DisableAutomaticCompactions = d.broken() != nil
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}

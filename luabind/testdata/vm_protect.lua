@@ -175,3 +175,15 @@ local r = f()
 assert(r.what == "Lua" and r.linedefined == here + 4)
 assert(debug.getinfo(print).what == "Go" and debug.getinfo(99) == nil)
 assert(debug.sethook == nil and debug.setupvalue == nil and debug.getlocal == nil)
+---
+-- The handler sees the frames of a coroutine that failed, and may yield itself.
+local function broken() error("deep") end
+local resumed = coroutine.wrap(function()
+  return xpcall(coroutine.wrap(function() broken() end), function(e)
+    return e .. coroutine.yield(debug.traceback())
+  end)
+end)
+local trace = resumed()
+assert(trace:find("in function 'broken'", 1, true) and trace:find("in function 'xpcall'", 1, true), trace)
+local ok, e = resumed(" handled")
+assert(not ok and e:find("deep handled$"), e)

@@ -1,0 +1,200 @@
+--- tools.fs: tools over the files below a folder.
+--
+-- allow lists which of them there are:
+--
+--    read{ path, from?, to? }                     the text, or its lines from to to
+--    list{ path? }                                names, folders with a / behind
+--    write{ path, text }                          replaces or makes a file
+--    append{ path, text }                         adds to its end
+--    search_replace{ path, search, replace, all? } changes an exact piece of text
+--
+-- root (default: the project root) is where paths count from and what they
+-- cannot leave, links included; paths narrows that to some files and folders
+-- below it. A refusal is an answer { ok = false, reason, message, … }; a
+-- search_replace that finds nothing says up to where the text agreed. It reads
+-- text files of at most 8 MB and answers at most 256 KB at once.
+--
+-- Example:
+--
+--    local set = tools.fs{ root = "work", allow = { "read", "search_replace" }, paths = { "src" } }
+
+local edit = require("tools.edit")
+local knl = require("knl")
+local options = require("tools.options")
+local refusal = require("tools.refusal")
+local scope = require("tools.scope")
+local std = require("std")
+
+local READABLE = 8 * 1024 * 1024
+local ANSWERED = 256 * 1024
+
+-- The text of a file, or a refusal.
+local function text_of(path)
+  local text, more = std.fs.read(path, { max_bytes = READABLE })
+  if more then
+    return nil, refusal.of("too_large", ("the file is larger than %d bytes"):format(READABLE))
+  end
+  if text:find("\0", 1, true) then
+    return nil, refusal.of("not_text", "the file holds zero bytes, so it is no text")
+  end
+  return text
+end
+
+local function lines_of(text, from, to)
+  local picked, n = {}, 0
+  for line in text:gmatch("[^\n]*\n?") do
+    if line ~= "" then
+      n = n + 1
+      if n >= from and n <= to then
+        picked[#picked + 1] = line
+      end
+    end
+  end
+  return table.concat(picked), n
+end
+
+local function read(path, args)
+  local text, refused = text_of(path)
+  if refused then
+    return refused
+  end
+  if args.from or args.to then
+    local from, to = args.from or 1, args.to or math.huge
+    local part, n = lines_of(text, from, to)
+    if from > to or from > math.max(n, 1) then
+      return refusal.of("no_such_lines", ("there are no lines %d to %s, the file has %d"):format(
+        from, args.to and ("%d"):format(args.to) or "the end", n), { lines = n })
+    end
+    text = part
+  end
+  if #text > ANSWERED then
+    local _, n = lines_of(text, 1, 0)
+    return refusal.of("too_large", ("%d bytes in %d lines, at most %d are answered at once: give from and to"):format(
+      #text, n, ANSWERED), { bytes = #text, lines = n })
+  end
+  return text
+end
+
+local function list(path)
+  local names = knl.array()
+  for i, entry in ipairs(std.fs.list(path)) do
+    names[i] = entry.name .. (entry.kind == "folder" and "/" or "")
+  end
+  return names
+end
+
+local function make_room(path)
+  std.fs.mkdir(std.path.dirname(path))
+end
+
+local function write(path, args)
+  make_room(path)
+  std.fs.write(path, args.text)
+  return { ok = true, bytes = #args.text }
+end
+
+local function append(path, args)
+  make_room(path)
+  std.fs.append(path, args.text)
+  return { ok = true, bytes = #args.text }
+end
+
+local function search_replace(path, args)
+  local text, refused = text_of(path)
+  if refused then
+    return refused
+  end
+  local changed, answer = edit.replace(text, args)
+  if changed then
+    std.fs.write(path, changed)
+  end
+  return answer
+end
+
+local function text(description)
+  return { type = "string", description = description }
+end
+
+local path = { type = "string", minLength = 1, description = "from the root, with /" }
+local line = { type = "integer", minimum = 1 }
+
+-- What there is, by name. The schema of a tool is closed: a misspelt argument
+-- is an answer to the model and not a surprise.
+local catalog = {
+  read = {
+    run = read, effects = "read", idempotent = true, parallel = true,
+    description = "Reads a text file; with from and to only those lines, counted from 1.",
+    properties = { path = path, from = line, to = line }, required = { "path" },
+  },
+  list = {
+    run = list, effects = "read", idempotent = true, parallel = true,
+    description = "Lists a folder; the names of folders end in /.",
+    properties = { path = path }, required = {},
+  },
+  write = {
+    run = write, effects = "write", idempotent = true,
+    description = "Writes a file, in place of what stands there. Missing folders are made.",
+    properties = { path = path, text = text("the whole new content") }, required = { "path", "text" },
+  },
+  append = {
+    run = append, effects = "write",
+    description = "Adds text to the end of a file, which is made when it is missing.",
+    properties = { path = path, text = text("what to add") }, required = { "path", "text" },
+  },
+  search_replace = {
+    run = search_replace, effects = "write",
+    description = "Replaces an exact piece of a file's text. It must occur once, unless all is true.",
+    properties = {
+      path = path,
+      search = text("what stands in the file, blanks and line ends included"),
+      replace = text("what stands there after"),
+      all = { type = "boolean", description = "replace every occurrence" },
+    },
+    required = { "path", "search", "replace" },
+  },
+}
+
+local function entry(tool, places)
+  return {
+    description = tool.description,
+    input_schema = {
+      type = "object",
+      properties = tool.properties,
+      required = knl.array(tool.required),
+      additionalProperties = false,
+    },
+    effects = tool.effects,
+    idempotent = tool.idempotent,
+    parallel = tool.parallel,
+    strict = true,
+    handler = function(args)
+      return refusal.try(function()
+        local at, refused = places:resolve(args.path or ".")
+        return refused or tool.run(at, args)
+      end)
+    end,
+  }
+end
+
+--- Makes the file tools that allow names.
+---@param opts { root?: string, allow: string[], paths?: string[] } root: a folder, from the project root; paths: files and folders below root, with all that is in them
+---@return table<string, tool>
+return function(opts)
+  options.check("tools.fs", opts, { root = "string", allow = "table", paths = "table" })
+  if not opts.allow then
+    error("tools.fs: option \"allow\": got nothing, want a list among append, list, read, search_replace, write", 2)
+  end
+  options.words("tools.fs", "allow", opts.allow, catalog)
+  if opts.paths then
+    options.words("tools.fs", "paths", opts.paths)
+  end
+  local places, wrong = scope.new(opts.root or ".", opts.paths)
+  if not places then
+    error("tools.fs: " .. wrong, 2)
+  end
+  local set = {}
+  for _, name in ipairs(opts.allow) do
+    set[name] = entry(catalog[name], places)
+  end
+  return set
+end

@@ -1,0 +1,111 @@
+--- tools.scope: which paths a tool may touch.
+--
+-- A scope is a root and, when it is narrowed, the files and folders below it.
+-- resolve turns a path of a model into one of std.fs, or into a refusal. When
+-- the scope is smaller than the project, a link on the way is refused too:
+-- std.fs keeps links inside the project, and only that.
+--
+-- Example:
+--
+--    local places = scope.new("work", { "src", "go.mod" })
+--    local path, refused = places:resolve("src/main.go") --> work/src/main.go
+
+local refusal = require("tools.refusal")
+local std = require("std")
+
+---@class scope
+---@field root string
+---@field paths? string[]
+local Scope = {}
+Scope.__index = Scope
+
+local M = {}
+
+-- A relative path without . and .., nil when it leads out or is absolute.
+local function clean(path)
+  if path == "" or path:sub(1, 1) == "/" or path:find("\0", 1, true) then
+    return nil
+  end
+  local joined = std.path.join(path)
+  if joined == ".." or joined:sub(1, 3) == "../" then
+    return nil
+  end
+  return joined
+end
+
+local function below(path, folder)
+  return folder == "." or path == folder or path:sub(1, #folder + 1) == folder .. "/"
+end
+
+--- Makes a scope, or answers nil and what is wrong.
+---@param root string
+---@param paths? string[]
+---@return scope?, string?
+function M.new(root, paths)
+  local top = clean(root)
+  if not top then
+    return nil, ("option \"root\": got %q, want a folder below the project root"):format(root)
+  end
+  local kept
+  for i, path in ipairs(paths or {}) do
+    kept = kept or {}
+    kept[i] = clean(path)
+    if not kept[i] then
+      return nil, ("option \"paths\": got %q, want a path below the root"):format(path)
+    end
+  end
+  return setmetatable({ root = top, paths = kept }, Scope)
+end
+
+local function is_link(path)
+  local folder, name = std.path.dirname(path), std.path.basename(path)
+  local ok, entries = pcall(std.fs.list, folder)
+  for _, entry in ipairs(ok and entries or {}) do
+    if entry.name == name then
+      return entry.kind == "link"
+    end
+  end
+  return false
+end
+
+-- The first part of path that is a link, below the root.
+function Scope:link(path)
+  local at = self.root
+  for part in path:gmatch("[^/]+") do
+    at = std.path.join(at, part)
+    if is_link(at) then
+      return at
+    end
+  end
+end
+
+function Scope:holds(path)
+  for _, folder in ipairs(self.paths or { "." }) do
+    if below(path, folder) then
+      return true
+    end
+  end
+  return false
+end
+
+--- The path for std.fs, or nil and the refusal.
+---@param path string as the model gave it
+---@return string?, table?
+function Scope:resolve(path)
+  local local_path = clean(path)
+  if not local_path then
+    return nil, refusal.of("path_not_allowed", ("%q leads out of the root: give a path below it"):format(path))
+  end
+  if not self:holds(local_path) then
+    return nil, refusal.of("path_not_allowed",
+      ("%q is not among the paths: %s"):format(path, table.concat(self.paths, ", ")), { paths = self.paths })
+  end
+  local narrowed = self.paths or self.root ~= "."
+  local link = narrowed and local_path ~= "." and self:link(local_path)
+  if link then
+    return nil, refusal.of("path_not_allowed", ("%q is a link, which may lead out of the root"):format(link))
+  end
+  return std.path.join(self.root, local_path)
+end
+
+return M

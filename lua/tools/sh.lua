@@ -1,0 +1,137 @@
+--- tools.sh: a tool that runs commands.
+--
+-- The one tool is sh{ command }: text, or a list of words. With allow a command
+-- runs without a shell, and its first word must be one of the list; text is
+-- then split into words, quotes are heeded, and what only a shell understands
+-- (pipes, variables, globs) is refused. Without allow text goes to /bin/sh.
+-- The answer is { code, stdout, stderr, timed_out? }; of a long output the head
+-- and the tail are kept. A code that is not 0 is an answer like any other.
+--
+-- It is no sandbox: a permitted program does what it can, and go run runs
+-- anything. Give the whole host less where that matters.
+--
+-- Example:
+--
+--    local set = tools.sh{ allow = { "go", "git" }, timeout = 60, cwd = "work" }
+
+local options = require("tools.options")
+local refusal = require("tools.refusal")
+local std = require("std")
+
+local TIMEOUT = 120 -- seconds
+local KEPT = 32 * 1024 -- bytes of each output
+
+local NEEDS_SHELL = "[;&|<>$`(){}%[%]*?~#!\n]"
+
+-- One quoted piece from position i of text, and where it ends.
+local function quoted(text, i)
+  local quote = text:sub(i, i)
+  local close = text:find(quote, i + 1, true)
+  local piece = close and text:sub(i + 1, close - 1)
+  if piece and quote == '"' and piece:find('[\\$`]') then
+    piece = nil
+  end
+  return piece, close
+end
+
+-- Splits text into words as a shell would, when it needs nothing else of one.
+local function split(text)
+  local words, word, i = {}, nil, 1
+  while i <= #text do
+    local c = text:sub(i, i)
+    if c == "'" or c == '"' then
+      local piece, close = quoted(text, i)
+      if not piece then
+        return nil, text:sub(i)
+      end
+      word, i = (word or "") .. piece, close
+    elseif c == "\\" or c:find(NEEDS_SHELL) then
+      return nil, c
+    elseif c:find("%s") then
+      words[#words + 1], word = word, nil
+    else
+      word = (word or "") .. c
+    end
+    i = i + 1
+  end
+  words[#words + 1] = word
+  return words
+end
+
+local function permitted(command, allowed)
+  local words, shell = command, nil
+  if type(command) == "string" then
+    words, shell = split(command)
+  end
+  if not words then
+    return nil, refusal.of("shell_not_allowed",
+      ("the command needs a shell (%q), which is not allowed: give one program with its words"):format(shell))
+  end
+  for _, name in ipairs(allowed) do
+    if words[1] == name then
+      return words
+    end
+  end
+  return nil, refusal.of("command_not_allowed",
+    ("%q is not allowed, allowed are: %s"):format(tostring(words[1] or ""), table.concat(allowed, ", ")))
+end
+
+local function runner(opts)
+  return function(args)
+    local command = args.command
+    if opts.allow then
+      local refused
+      command, refused = permitted(command, opts.allow)
+      if refused then
+        return refused
+      end
+    end
+    return refusal.try(function()
+      return std.sh.run(command, { cwd = opts.cwd, timeout = opts.timeout or TIMEOUT, max_bytes = KEPT })
+    end)
+  end
+end
+
+local function description(opts)
+  local text = "Runs a command to its end and answers { code, stdout, stderr }; code 0 is success."
+  if not opts.allow then
+    return text .. " Text goes to /bin/sh."
+  end
+  return ("%s There is no shell; the programs are: %s."):format(text, table.concat(opts.allow, ", "))
+end
+
+--- Makes the tool sh.
+---@param opts? { allow?: string[], timeout?: number, cwd?: string } allow: first words that may run; timeout: seconds (120); cwd: working folder, from the project root
+---@return table<string, tool>
+return function(opts)
+  opts = opts or {}
+  options.check("tools.sh", opts, { allow = "table", timeout = "number", cwd = "string" })
+  if opts.allow then
+    options.words("tools.sh", "allow", opts.allow)
+  end
+  if opts.timeout and not (opts.timeout > 0 and opts.timeout < math.huge) then
+    error(("tools.sh: option \"timeout\": got %s, want seconds above 0"):format(tostring(opts.timeout)), 2)
+  end
+  return {
+    sh = {
+      description = description(opts),
+      input_schema = {
+        type = "object",
+        properties = {
+          command = {
+            description = "a program with its words",
+            anyOf = {
+              { type = "string", minLength = 1 },
+              { type = "array", items = { type = "string" }, minItems = 1 },
+            },
+          },
+        },
+        required = { "command" },
+        additionalProperties = false,
+      },
+      effects = "external",
+      strict = true,
+      handler = runner(opts),
+    },
+  }
+end

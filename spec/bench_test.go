@@ -1,0 +1,318 @@
+package spec
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/knl-run/knl/kernel/pebblestore"
+	"github.com/knl-run/knl/kernel/store"
+	"github.com/knl-run/knl/luabind"
+	"github.com/knl-run/knl/port"
+)
+
+// These benchmarks hold the whole way of a beat, from Lua to a synced Pebble
+// commit and back, against the disk under it. P is the median of one synced
+// commit of 2 KB to the same store, taken in turn with the beats. The disk's
+// speed moves by a factor within minutes, so only the ratios mean anything.
+// `make bench` prints them.
+
+// benchLoop answers a function that makes one beat of one session: about 6 KB in
+// 5 events, for the model's text, one call and its result are that large.
+const benchLoop = `
+local knl, ports = require("knl"), require("ports")
+local opts = ...
+local port = ports.script(function(_, ctx)
+  return { text = opts.fresh(), calls = { { "look", { path = "src/file" .. ctx.call .. ".go" } } } }
+end)
+local s = opts.session and knl.resume{ session = opts.session } or knl.open{ budget = { amount = 1e9 } }
+local device = knl.device{
+  llm = port:open(),
+  tools = { look = { effects = opts.effects, handler = opts.fresh } },
+  fold = opts.last and function(_, device)
+    local records, seed = s:beats{ last = opts.last, from_seed = true }
+    local events = {}
+    for _, e in ipairs(seed) do events[#events + 1] = e end
+    for _, r in ipairs(records) do
+      for _, e in ipairs(r.events) do events[#events + 1] = e end
+    end
+    return knl.fold(events, device)
+  end or nil,
+}
+if s:len() == 2 then s:append{ kind = "msg_user", data = { content = "look at the files" } } end
+return function()
+  local o = knl.beat(s, device)
+  if o.status ~= "ok" then error(o.status .. ": " .. tostring(o.detail or o.reason)) end
+  return s:id()
+end
+`
+
+// bench is a store with VMs on it.
+type bench struct {
+	tb     testing.TB
+	dir    string
+	st     *pebblestore.Store
+	probed int64
+}
+
+func newBench(tb testing.TB) *bench {
+	b := &bench{tb: tb, dir: filepath.Join(tb.TempDir(), "store")}
+	b.open()
+	return b
+}
+
+func (b *bench) open() {
+	st, err := pebblestore.Open(b.dir, pebblestore.Options{})
+	require.NoError(b.tb, err)
+	b.st = st
+}
+
+func (b *bench) close() { require.NoError(b.tb, b.st.Close()) }
+
+// probe is one synced commit of 2 KB, timed.
+func (b *bench) probe() time.Duration {
+	body := make([]byte, 2048)
+	_, _ = rand.Read(body)
+	at := time.Now()
+	c, err := b.st.Apply(context.Background(), &store.Batch{Appends: []store.Append{{
+		Stream: "probe", Expect: b.probed, Records: []store.Record{{Body: body}}, State: []byte("{}"),
+	}}}, store.Now)
+	require.NoError(b.tb, err)
+	require.NoError(b.tb, c.Wait(context.Background()))
+	b.probed++
+	return time.Since(at)
+}
+
+type loopOptions struct {
+	effects string
+	session string
+	last    int // beats a fold looks at; 0: all
+	text    int // bytes of the model's text and of a result
+}
+
+// loop starts benchLoop in a VM of its own and answers one beat of it.
+func (b *bench) loop(o loopOptions) (beat func() string, done func()) {
+	host := &luabind.Kernel{Open: func(string) (store.Store, error) { return b.st, nil }}
+	vm, err := luabind.New(luabind.Config{
+		Modules: append(luabind.KnlModules(host), luabind.PortsModule(&luabind.Ports{Registry: port.Registry{}})),
+	})
+	require.NoError(b.tb, err)
+	l := vm.Root()
+	opts := l.NewTable()
+	opts.RawSetString("effects", lua.LString(o.effects))
+	if o.session != "" {
+		opts.RawSetString("session", lua.LString(o.session))
+	}
+	if o.last > 0 {
+		opts.RawSetString("last", lua.LNumber(o.last))
+	}
+	pool, n := make([]string, 256), 0
+	for i := range pool {
+		pool[i] = randomText(o.text)
+	}
+	opts.RawSetString("fresh", l.NewFunction(func(l *lua.LState) int { // no two payloads are alike
+		n++
+		l.Push(lua.LString(fmt.Sprintf("%d %s", n, pool[n%len(pool)])))
+		return 1
+	}))
+	ctx := context.Background()
+	chunk, err := l.LoadString(benchLoop)
+	require.NoError(b.tb, err)
+	out, err := vm.Run(ctx, chunk, opts)
+	require.NoError(b.tb, err)
+	return func() string {
+		id, err := vm.Run(ctx, out[0])
+		require.NoError(b.tb, err)
+		return id[0].String()
+	}, func() { require.NoError(b.tb, vm.Close()) }
+}
+
+func randomText(n int) string {
+	raw := make([]byte, n*3/4+1)
+	_, _ = rand.Read(raw)
+	return base64.StdEncoding.EncodeToString(raw)[:n]
+}
+
+func median(d []time.Duration) time.Duration {
+	d = slices.Clone(d)
+	slices.Sort(d)
+	return d[len(d)/2]
+}
+
+func micros(d time.Duration) float64 { return float64(d) / 1e3 }
+
+func cpu() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkBeat: a beat with a read tool costs at most 1.3 P + 100 µs, one with
+// an effectful tool at most 2.2 P + 100 µs; beside the flush at most 100 µs of
+// CPU. over-P is (beat - 100 µs) / P.
+func BenchmarkBeat(b *testing.B) {
+	for effects, limit := range map[string]float64{"read": 1.3, "write": 2.2} {
+		b.Run(effects, func(b *testing.B) {
+			h := newBench(b)
+			defer h.close()
+			beat, done := h.loop(loopOptions{effects: effects, last: 8, text: 1900})
+			defer done()
+			for range 50 {
+				beat()
+			}
+			n := max(b.N, 400)
+			var probes, beats []time.Duration
+			for range n {
+				probes = append(probes, h.probe())
+				at := time.Now()
+				beat()
+				beats = append(beats, time.Since(at))
+			}
+			from := cpu()
+			for range n {
+				beat()
+			}
+			perBeat := (cpu() - from) / time.Duration(n)
+			from = cpu()
+			for range n {
+				h.probe()
+			}
+			perProbe := (cpu() - from) / time.Duration(n)
+			p, m := median(probes), median(beats)
+			b.ReportMetric(micros(p), "P-µs")
+			b.ReportMetric(micros(m), "beat-µs")
+			b.ReportMetric(float64(m-100*time.Microsecond)/float64(p), "over-P")
+			b.ReportMetric(limit, "limit-P")
+			b.ReportMetric(micros(perBeat), "cpu-µs/beat")
+			b.ReportMetric(micros(perBeat-perProbe), "cpu-µs-beside-flush")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkFlat: the 10,000th beat costs at most 1.3 × the 10th, and a session of
+// 10,000 beats is resumed and beaten once in under a second.
+func BenchmarkFlat(b *testing.B) {
+	h := newBench(b)
+	beat, done := h.loop(loopOptions{effects: "read", last: 8, text: 1900})
+	var early, late []time.Duration
+	var id string
+	const long, window = 10_000, 400
+	for i := range long {
+		at := time.Now()
+		id = beat()
+		switch d := time.Since(at); {
+		case i >= 9 && i < 9+window:
+			early = append(early, d)
+		case i >= long-window:
+			late = append(late, d)
+		}
+	}
+	done()
+	h.close()
+	at := time.Now()
+	h.open()
+	opened := time.Since(at)
+	beat, done = h.loop(loopOptions{effects: "read", last: 8, text: 1900, session: id})
+	beat()
+	resumed := time.Since(at)
+	done()
+	h.close()
+	b.ReportMetric(micros(median(early)), "10th-µs")
+	b.ReportMetric(micros(median(late)), "10000th-µs")
+	b.ReportMetric(float64(median(late))/float64(median(early)), "ratio(≤1.3)")
+	b.ReportMetric(opened.Seconds(), "open-s")
+	b.ReportMetric(resumed.Seconds(), "resume-s(<1)")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkSessions: 64 sessions in one process make at least 6 × the beats a
+// second of one.
+func BenchmarkSessions(b *testing.B) {
+	h := newBench(b)
+	defer h.close()
+	rate := func(sessions, each int) float64 {
+		beats := make([]func() string, sessions)
+		for i := range beats {
+			beat, done := h.loop(loopOptions{effects: "read", last: 8, text: 1900})
+			defer done()
+			beat()
+			beats[i] = beat
+		}
+		var wg sync.WaitGroup
+		at := time.Now()
+		for _, beat := range beats {
+			wg.Go(func() {
+				for range each {
+					beat()
+				}
+			})
+		}
+		wg.Wait()
+		return float64(sessions*each) / time.Since(at).Seconds()
+	}
+	var ones, manys []float64
+	for range 5 {
+		ones, manys = append(ones, rate(1, 400)), append(manys, rate(64, 60))
+	}
+	slices.Sort(ones)
+	slices.Sort(manys)
+	b.ReportMetric(ones[2], "beats/s-1")
+	b.ReportMetric(manys[2], "beats/s-64")
+	b.ReportMetric(manys[2]/ones[2], "ratio(≥6)")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkDisk: a session of 200 beats takes at most 1.5 × the bytes of its
+// unique payloads after compaction, and is linear in its beats. Payloads are
+// random text, which no compression saves.
+func BenchmarkDisk(b *testing.B) {
+	for _, size := range []int{400, 1900, 20_000} {
+		b.Run(fmt.Sprintf("%dB", size), func(b *testing.B) {
+			bytesOf := func(beats int) float64 {
+				h := newBench(b)
+				beat, done := h.loop(loopOptions{effects: "read", text: size})
+				for range beats {
+					beat()
+				}
+				done()
+				require.NoError(b, h.st.Compact(context.Background()))
+				h.close()
+				return folderSize(b, h.dir)
+			}
+			empty, half, whole := bytesOf(1), bytesOf(100), bytesOf(200)
+			payload := float64(200 * 2 * size)
+			b.ReportMetric((whole-empty)/payload, "disk/payload(≤1.5)")
+			b.ReportMetric((whole-half)/(half-empty), "second-half/first")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// folderSize sums the tables of a store: what its log takes beside the
+// write-ahead file, which is of a fixed size.
+func folderSize(tb testing.TB, dir string) (total float64) {
+	require.NoError(tb, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := os.Stat(path)
+		if err == nil && filepath.Ext(path) == ".sst" {
+			total += float64(info.Size())
+		}
+		return err
+	}))
+	return total
+}
