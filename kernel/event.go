@@ -24,6 +24,7 @@ type Event struct {
 	Meta    json.RawMessage // flat object of strings, numbers and booleans; never nil
 	Data    json.RawMessage // object; never nil
 
+	sound  bool                   // Data came through the door
 	folded atomic.Pointer[folded] // what the fold makes of this event alone
 }
 
@@ -98,7 +99,7 @@ func (d *Draft) check(method string) (*Event, error) {
 	if err != nil {
 		return nil, faultf(Validation, method, "event %q: data: %s", d.Kind, err)
 	}
-	ev := &Event{Kind: strings.ToValidUTF8(d.Kind, "\uFFFD"), Beat: strings.ToValidUTF8(d.Beat, "\uFFFD"), Data: data}
+	ev := &Event{Kind: strings.ToValidUTF8(d.Kind, "\uFFFD"), Beat: strings.ToValidUTF8(d.Beat, "\uFFFD"), Data: data, sound: true}
 	if ev.Meta, err = admitMeta(d.Meta, &ev.Beat, mended); err != nil {
 		return nil, faultf(Validation, method, "event %q: %s", d.Kind, err)
 	}
@@ -162,20 +163,18 @@ func validText(raw json.RawMessage, depth int) (json.RawMessage, int, error) {
 	if err == nil {
 		return raw, 0, nil
 	}
-	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowInvalidUTF8(true))
-	v, rerr := dec.ReadValue()
-	if rerr != nil || int(dec.InputOffset()) < len(raw) {
+	fixed, mended := repair(raw)
+	if mended == 0 {
 		return nil, 0, err
 	}
-	fixed, mended := repair(v)
 	if err := strict(fixed, depth); err != nil {
 		return nil, 0, err
 	}
 	return fixed, mended, nil
 }
 
-// repair answers JSON text with its bad bytes and lone surrogates replaced, and
-// their number. The other bytes stay as they are.
+// repair answers text with its bad bytes and lone surrogates replaced, and their
+// number. The other bytes stay as they are, JSON or not.
 func repair(text []byte) (json.RawMessage, int) {
 	out, n := make(json.RawMessage, 0, len(text)+8), 0
 	for i := 0; i < len(text); {
@@ -189,10 +188,7 @@ func repair(text []byte) (json.RawMessage, int) {
 			}
 			size = width
 		case c == '\\':
-			if size = 2; text[i+1] != 'u' {
-				break
-			}
-			if size = 6; !surrogate(text[i:]) {
+			if size = 2; !utf16.IsSurrogate(escaped(text[i:])) {
 				break
 			}
 			if size = 12; !paired(text[i:]) {
@@ -200,13 +196,11 @@ func repair(text []byte) (json.RawMessage, int) {
 				continue
 			}
 		}
-		out, i = append(out, text[i:i+size]...), i+size
+		end := min(i+size, len(text))
+		out, i = append(out, text[i:end]...), end
 	}
 	return out, n
 }
-
-// surrogate says whether text begins with the escape of half a character.
-func surrogate(text []byte) bool { return utf16.IsSurrogate(escaped(text)) }
 
 // paired says whether text begins with the escapes of both halves of one.
 func paired(text []byte) bool {

@@ -60,3 +60,6 @@ func Decoded(r store.Record, blob func([32]byte) ([]byte, error)) (*Event, error
 
 // Held answers how many decoded events and beats a handle keeps in memory.
 func (s *Session) Held() (events, beats int) { return len(s.tail.events), len(s.tail.groups) }
+
+// Kernel answers the kernel of a handle.
+func (s *Session) Kernel() *Kernel { return s.k }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Log is what a fold may read: the session up to now.
@@ -49,7 +51,7 @@ func DefaultFold(ctx context.Context, log Log, d *Device) (*Request, error) {
 // was recorded between a call and its result comes after them.
 func FoldEvents(events []*Event, d *Device) *Request {
 	var f folder
-	f.open, f.used = map[string][]*slot{}, map[string]int{}
+	f.open, f.used = map[place][]*slot{}, map[string]int{}
 	for _, ev := range events {
 		f.add(ev)
 	}
@@ -85,10 +87,13 @@ type turn struct {
 	names map[int]string // calls that had to be renamed: index → new id
 }
 
+// place is the beat and the id of a call.
+type place struct{ beat, id string }
+
 type folder struct {
 	turns []turn
-	open  map[string][]*slot // beat and call id → places, in order
-	used  map[string]int     // call ids taken, and the last number behind each
+	open  map[place][]*slot // places of one beat and call id, in order
+	used  map[string]int    // call ids taken, and the last number behind each
 }
 
 func (f *folder) add(ev *Event) {
@@ -123,7 +128,7 @@ func (f *folder) addAnswer(ev *Event) {
 			}
 			t.names[i] = s.id
 		}
-		key := ev.Beat + "\x00" + id
+		key := place{ev.Beat, id}
 		if !fresh[id] { // an id used again by a later message has its own results
 			f.open[key] = nil
 			fresh[id] = true
@@ -147,7 +152,7 @@ func (f *folder) unique(id string) string {
 
 func (f *folder) addResult(ev *Event) {
 	fd := ev.fold()
-	slots := f.open[ev.Beat+"\x00"+fd.callID]
+	slots := f.open[place{ev.Beat, fd.callID}]
 	for _, s := range slots {
 		if s.result == nil {
 			s.result = ev
@@ -193,7 +198,7 @@ func resultsMessage(slots []*slot) json.RawMessage {
 		case s.id == s.result.fold().callID:
 			b = append(b, s.result.fold().block...)
 		default:
-			b = append(b, resultOf(s.result, s.id)...)
+			b = append(b, withField(s.result.fold().block, "tool_use_id", quote(s.id))...)
 		}
 	}
 	return append(b, `],"role":"user"}`...)
@@ -210,28 +215,30 @@ func (ev *Event) fold() *folded {
 	if fd := ev.folded.Load(); fd != nil {
 		return fd
 	}
-	fd := &folded{}
+	fd, data := &folded{}, ev.Data
+	if !ev.sound && !jsontext.Value(data).IsValid() { // not of a log
+		data = nil
+	}
 	switch ev.Kind {
 	case MsgUser:
-		content, cut := fieldOf(ev.Data, "content"), false
-		content, cut = withoutTypes(content, "tool_use", "tool_result")
+		content, cut := withoutTypes(fieldOf(data, "content"), "tool_use", "tool_result")
 		if !cut || string(content) != "[]" {
 			fd.message = messageOf("user", content)
 		}
 	case LLMResponse:
-		content, _ := withoutTypes(fieldOf(ev.Data, "content"), "tool_result")
-		fd.message, fd.refused = messageOf("assistant", content), fieldOf(ev.Data, "refusal") != nil
+		content, _ := withoutTypes(fieldOf(data, "content"), "tool_result")
+		fd.message, fd.refused = messageOf("assistant", content), fieldOf(data, "refusal") != nil
 		_ = eachItem(content, func(_ int, block json.RawMessage) {
 			if textOf(fieldOf(block, "type")) == "tool_use" {
 				fd.calls = append(fd.calls, textOf(fieldOf(block, "id")))
 			}
 		})
 	case ToolResult:
-		fields, _ := objectFields(ev.Data)
+		fields, _ := objectFields(data)
 		fd.callID = textOf(fields["call_id"])
 		fd.broken = string(fields["interrupted"]) == "true"
 		fd.rerun = string(fields["rerun"]) == "true"
-		fd.block = resultOf(ev, fd.callID)
+		fd.block = resultOf(fields, fd.callID)
 		fd.message = append(append([]byte(`{"content":[`), fd.block...), `],"role":"user"}`...)
 	}
 	ev.folded.Store(fd)
@@ -269,15 +276,15 @@ func messageOf(role string, content json.RawMessage) json.RawMessage {
 // resultOf answers the tool_result block of a tool_result event. A list of
 // content blocks stands as it is, another result that is not text as its JSON
 // text.
-func resultOf(ev *Event, id string) json.RawMessage {
-	result := fieldOf(ev.Data, "result")
+func resultOf(fields map[string]json.RawMessage, id string) json.RawMessage {
+	result := fields["result"]
 	switch {
 	case result == nil:
 		result = quote("null")
 	case result[0] != '"' && !isContent(result):
 		result = quote(string(result))
 	}
-	return resultBlock(id, result, string(fieldOf(ev.Data, "ok")) == "false")
+	return resultBlock(id, result, string(fields["ok"]) == "false")
 }
 
 // isContent says whether a result is a list of content blocks, so that an image

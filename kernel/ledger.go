@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/knl-run/knl/kernel/store"
 )
@@ -178,6 +179,10 @@ func kernelEvent(kind, beat string, fields map[string]any) *Event {
 			raw[name] = v
 		case string:
 			raw[name] = quote(v)
+		case int64:
+			raw[name] = strconv.AppendInt(nil, v, 10)
+		case bool:
+			raw[name] = strconv.AppendBool(nil, v)
 		default:
 			b, err := json.Marshal(v)
 			if err != nil {
@@ -186,7 +191,11 @@ func kernelEvent(kind, beat string, fields map[string]any) *Event {
 			raw[name] = b
 		}
 	}
-	return &Event{Kind: kind, Beat: beat, Meta: json.RawMessage("{}"), Data: appendObject(nil, raw)}
+	return madeEvent(kind, beat, appendObject(nil, raw))
+}
+
+func madeEvent(kind, beat string, data json.RawMessage) *Event {
+	return &Event{Kind: kind, Beat: beat, Meta: json.RawMessage("{}"), Data: data, sound: true}
 }
 
 // Reserve asks the ledger for n units. Without a grant it answers true and

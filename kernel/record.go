@@ -85,7 +85,7 @@ func decodeEvent(r store.Record, blob func([32]byte) ([]byte, error)) (*Event, e
 	if v := c.byte(); v != bodyMagic && !c.bad {
 		return nil, fmt.Errorf("record %d: body version %d, want %d: %w", r.Seq, v, bodyMagic, store.ErrCorrupt)
 	}
-	ev := &Event{Seq: r.Seq, Beat: r.Group, EpochMS: int64(c.uvarint())}
+	ev := &Event{Seq: r.Seq, Beat: r.Group, EpochMS: int64(c.uvarint()), sound: true}
 	ev.Kind = string(c.text())
 	ev.Meta = c.text()
 	for len(c.b) > 0 && !c.bad {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"strconv"
 
 	"github.com/knl-run/knl/kernel/store"
@@ -48,6 +49,9 @@ func sent(seq int64, r *Request, rest json.RawMessage, restSeq int64) *sentReque
 
 // find answers where m stands in the request, or -1.
 func (p *sentRequest) find(m json.RawMessage) int {
+	if len(p.messages) <= fewRows {
+		return slices.IndexFunc(p.messages, func(old json.RawMessage) bool { return sameBytes(old, m) })
+	}
 	if p.index == nil {
 		p.index = make(map[uint64]int, len(p.messages))
 		for i, old := range p.messages {
@@ -60,42 +64,39 @@ func (p *sentRequest) find(m json.RawMessage) int {
 	return -1
 }
 
-// same says whether message i of the base is m; slices that are the very same
-// need no comparison.
+// same says whether message i of the base is m.
 func (p *sentRequest) same(i int, m json.RawMessage) bool {
-	if i >= len(p.messages) || len(p.messages[i]) != len(m) {
-		return false
-	}
-	old := p.messages[i]
-	return len(m) == 0 || &old[0] == &m[0] || bytes.Equal(old, m)
+	return i < len(p.messages) && sameBytes(p.messages[i], m)
+}
+
+// sameBytes is bytes.Equal that knows at once that a slice is itself.
+func sameBytes(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || bytes.Equal(a, b))
 }
 
 // recipe answers the llm_request event that stores r, and what to remember of
 // it once it is recorded; an error says why r is no request. s.mu is held.
 func (s *Session) recipe(r *Request, beat string, seq int64) (*Event, *sentRequest, error) {
-	canonical := r.Canonical()
-	hash := sha256.Sum256(canonical)
-	rest := json.RawMessage(appendObject(nil, r.fields()))
-	fields := map[string]any{"hash": hex.EncodeToString(hash[:]), "rule": foldRule}
-	next := sent(seq, r, rest, seq)
-	base := s.last
-	if base != nil {
-		fields["base"] = base.seq
-	}
+	members := r.fields()
+	hash, rest := r.hash(members), json.RawMessage(appendObject(nil, members))
+	next, base := sent(seq, r, rest, seq), s.last
+	holder := newObject(len(rest)).raw("fields", rest)
 	if base != nil && bytes.Equal(base.rest, rest) {
 		next.restSeq = base.restSeq
-		fields["rest"] = json.RawMessage(`{"seq":` + strconv.FormatInt(base.restSeq, 10) + `}`)
+		holder = newObject(16).whole("seq", base.restSeq)
 	} else if err := r.check(rest); err != nil {
 		return nil, nil, err
-	} else {
-		fields["rest"] = json.RawMessage(append(append([]byte(`{"fields":`), rest...), '}'))
 	}
 	messages, err := s.messageRecipe(r.Messages, base)
 	if err != nil {
 		return nil, nil, err
 	}
-	fields["messages"] = messages
-	return kernelEvent(LLMRequest, beat, fields), next, nil
+	o := newObject(len(messages) + len(holder.b) + 160)
+	if base != nil {
+		o.whole("base", base.seq)
+	}
+	o.text("hash", hex.EncodeToString(hash[:])).raw("messages", messages).raw("rest", holder.json()).whole("rule", foldRule)
+	return madeEvent(LLMRequest, beat, o.json()), next, nil
 }
 
 // messageRecipe writes messages as kept ranges of the base, as events, or out.
@@ -239,14 +240,14 @@ func recordedMessages(events []*Event) recordedList {
 	return recordedList{rows: out}
 }
 
-const fewRows = 16 // that are sooner compared than indexed
+const fewRows = 64 // messages that are sooner compared than indexed
 
 func (l *recordedList) find(m json.RawMessage) []int64 {
 	if len(l.rows) > fewRows {
 		return l.lookUp(m)
 	}
 	for _, r := range l.rows {
-		if bytes.Equal(r.message, m) {
+		if sameBytes(r.message, m) {
 			return r.seqs
 		}
 	}

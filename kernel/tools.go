@@ -148,23 +148,22 @@ func (b *beat) used(id string) (bool, error) {
 
 // response makes the llm_response event.
 func (b *beat) response() *Event {
-	fields := map[string]any{"content": b.reply.Content, "usage": b.reply.Usage.encode()}
-	if b.reply.StopReason != "" {
-		fields["stop_reason"] = b.reply.StopReason
-	}
+	o := newObject(len(b.reply.Content)+192).raw("content", b.reply.Content)
 	if b.answer.Refused {
-		refusal := map[string]json.RawMessage{"kind": quote(b.reply.RefusalKind)}
+		refusal := newObject(0)
 		if b.reply.RefusalDetail != "" {
-			refusal["detail"] = quote(b.reply.RefusalDetail)
+			refusal.text("detail", b.reply.RefusalDetail)
 		}
-		fields["refusal"] = json.RawMessage(appendObject(nil, refusal))
+		o.raw("refusal", refusal.text("kind", b.reply.RefusalKind).json())
 	}
-	return b.noted(LLMResponse, fields, b.mended)
+	if b.reply.StopReason != "" {
+		o.text("stop_reason", b.reply.StopReason)
+	}
+	return noted(madeEvent(LLMResponse, b.id, o.raw("usage", b.reply.Usage.encode()).json()), b.mended)
 }
 
-// noted is kernelEvent with the count of what the door mended.
-func (b *beat) noted(kind string, fields map[string]any, mended int) *Event {
-	ev := kernelEvent(kind, b.id, fields)
+// noted counts in an event's meta what the door mended of it.
+func noted(ev *Event, mended int) *Event {
 	if mended > 0 {
 		ev.Meta = json.RawMessage(`{"mended":` + strconv.Itoa(mended) + `}`)
 	}
@@ -172,9 +171,8 @@ func (b *beat) noted(kind string, fields map[string]any, mended int) *Event {
 }
 
 func (u Usage) encode() json.RawMessage {
-	b := fmt.Appendf(nil, `{"cache_read_tokens":%d,"cache_write_tokens":%d,"input_tokens":%d,"output_tokens":%d,"thinking_tokens":%d}`,
-		u.CacheRead, u.CacheWrite, u.Input, u.Output, u.Thinking)
-	return b
+	return newObject(96).whole("cache_read_tokens", u.CacheRead).whole("cache_write_tokens", u.CacheWrite).
+		whole("input_tokens", u.Input).whole("output_tokens", u.Output).whole("thinking_tokens", u.Thinking).json()
 }
 
 // shutAll closes every call that is not closed yet.
@@ -397,7 +395,7 @@ func (b *beat) resultEvent(c *Call, result json.RawMessage, err error, extra map
 			fields[tf.mark] = true
 		}
 	}
-	return b.noted(ToolResult, fields, mended), ToolRun{CallID: c.ID, Name: c.Name, OK: err == nil}
+	return noted(kernelEvent(ToolResult, b.id, fields), mended), ToolRun{CallID: c.ID, Name: c.Name, OK: err == nil}
 }
 
 func firstBytes(s string, n int) string {
@@ -408,16 +406,16 @@ func firstBytes(s string, n int) string {
 }
 
 func (b *beat) callEvent(c *Call) *Event {
-	fields := map[string]any{"call_id": c.ID, "name": c.Name, "args": c.Args}
+	o := newObject(len(c.Args)+64).raw("args", c.Args).text("call_id", c.ID).text("name", c.Name)
 	if id := fieldOf(c.Block, "provider_id"); id != nil {
-		fields["provider_id"] = id
+		o.raw("provider_id", id)
 	}
-	return kernelEvent(ToolCall, b.id, fields)
+	return madeEvent(ToolCall, b.id, o.json())
 }
 
 // closed makes the tool_result of a call that does not run.
 func (b *beat) closed(i int) *Event {
 	c, why := b.calls[i], b.shut[i]
 	b.reply.Tools = append(b.reply.Tools, ToolRun{CallID: c.ID, Name: c.Name})
-	return b.noted(ToolResult, map[string]any{"call_id": c.ID, "ok": false, "result": why.text, why.mark: true}, 0)
+	return kernelEvent(ToolResult, b.id, map[string]any{"call_id": c.ID, "ok": false, "result": why.text, why.mark: true})
 }

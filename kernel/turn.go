@@ -164,7 +164,38 @@ func (r *Request) Canonical() json.RawMessage {
 }
 
 // Hash answers the SHA-256 of Canonical.
-func (r *Request) Hash() [32]byte { return sha256.Sum256(r.Canonical()) }
+func (r *Request) Hash() [32]byte { return r.hash(r.fields()) }
+
+// hash is Hash over members that are made already; the messages, which are
+// nearly all of a request, are not copied for it.
+func (r *Request) hash(fields map[string]json.RawMessage) (sum [32]byte) {
+	h := sha256.New()
+	put := func(b []byte) { _, _ = h.Write(b) } // it never fails
+	sep := byte('{')
+	for _, name := range slices.Sorted(maps.Keys(withMessages(fields))) {
+		put(append(appendQuoted([]byte{sep}, name), ':'))
+		sep = ','
+		if name != "messages" {
+			put(fields[name])
+			continue
+		}
+		for i, m := range r.Messages {
+			put([]byte{"[,"[min(i, 1)]})
+			put(m)
+		}
+		put([]byte("[]"[min(len(r.Messages), 1):]))
+	}
+	put([]byte{'}'})
+	h.Sum(sum[:0])
+	return sum
+}
+
+// withMessages answers members with a place for the messages among them.
+func withMessages(fields map[string]json.RawMessage) map[string]json.RawMessage {
+	all := maps.Clone(fields)
+	all["messages"] = nil
+	return all
+}
 
 // ParseRequest reads a request back from its JSON object, as Canonical writes
 // it or as a script's fold or filter answers it.

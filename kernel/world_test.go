@@ -74,7 +74,7 @@ func (w *world) open(t *rapid.T) {
 	var o kernel.Open
 	if rapid.Bool().Draw(t, "budget") {
 		o.Grant = &kernel.Grant{Amount: rapid.Int64Range(0, 60).Draw(t, "amount"), Tag: "units"}
-		w.granted = o.Grant.Amount
+		w.granted += o.Grant.Amount
 	}
 	s, err := w.k.Open(ctxb, o)
 	require.NoError(t, err)
@@ -147,7 +147,7 @@ func (w *world) resume(t *rapid.T) {
 	if closedOr(t, err); err == nil {
 		w.handles[id] = s
 		if r.Grant != nil {
-			w.granted = r.Grant.Amount
+			w.granted += r.Grant.Amount
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,7 +29,7 @@ type protoCache struct {
 
 // compile answers the prototype of source; errors are "file:line: what is wrong".
 func compile(name, source string) (*lua.FunctionProto, error) {
-	key := sha256.Sum256([]byte(name + "\x00" + source))
+	key := hashOf(name, source)
 	if p := protos.find(key); p != nil {
 		return p, nil
 	}
@@ -37,6 +38,16 @@ func compile(name, source string) (*lua.FunctionProto, error) {
 		protos.keep(key, p)
 	}
 	return p, err
+}
+
+// hashOf is the SHA-256 of a chunk, without a copy of its source.
+func hashOf(name, source string) (key [32]byte) {
+	h := sha256.New()
+	io.WriteString(h, name)
+	io.WriteString(h, "\x00")
+	io.WriteString(h, source)
+	h.Sum(key[:0])
+	return key
 }
 
 func (c *protoCache) find(key [32]byte) *lua.FunctionProto {
@@ -59,13 +70,12 @@ func (c *protoCache) keep(key [32]byte, p *lua.FunctionProto) {
 	c.order = append(c.order, key)
 }
 
-// maxSource bounds a chunk: the compiler recurses over nested expressions, and
-// a Go stack that overflows ends the process.
-const maxSource = 1 << 20
-
 func compileNew(name, source string) (p *lua.FunctionProto, err error) {
 	if len(source) > maxSource {
 		return nil, &SyntaxError{fmt.Sprintf("%s:1: source of %d bytes, at most %d are compiled", name, len(source), maxSource)}
+	}
+	if line, why := checkNesting(source); why != "" {
+		return nil, &SyntaxError{fmt.Sprintf("%s:%d: %s", name, line, why)}
 	}
 	defer func() {
 		if r := recover(); r != nil {

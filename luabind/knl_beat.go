@@ -127,12 +127,12 @@ func beatOptions(c *Call) (o kernel.BeatOptions, bad *kernel.Outcome) {
 		o.Deadline = time.Now().Add(opts.Seconds("deadline", 0))
 	}
 	if v := opts.Value("tool_choice"); v != lua.LNil {
-		if o.ToolChoice, err = AppendJSON(nil, v, &Encoding{Name: "knl.beat: option \"tool_choice\""}); err != nil {
+		if o.ToolChoice, err = AppendJSON(nil, v, &Encoding{Name: "knl.beat: tool_choice"}); err != nil {
 			return o, confError(err.Error())
 		}
 	}
 	if v := opts.Value("params"); v != lua.LNil {
-		if o.Params, err = AppendJSON(nil, v, &Encoding{Name: "knl.beat: option \"params\""}); err != nil {
+		if o.Params, err = AppendJSON(nil, v, &Encoding{Name: "knl.beat: params"}); err != nil {
 			return o, confError(err.Error())
 		}
 	}

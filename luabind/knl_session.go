@@ -56,6 +56,9 @@ var sessionFuncs = []Func{
 		Name: "open", Args: []Arg{{Name: "opts", Kind: Table, Optional: true, Fields: openFields}}, Returns: "session",
 		Doc: "Begins a session and answers its driver's handle.",
 		Fn: func(c *Call) (int, error) {
+			if err := deviceKeyHint(c, 1); err != nil {
+				return 0, err
+			}
 			h, err := open(c, c.Options(1))
 			return pushHandle(c, h, err)
 		},
@@ -64,6 +67,9 @@ var sessionFuncs = []Func{
 		Name: "resume", Args: []Arg{{Name: "opts", Kind: Table, Fields: resumeFields}}, Returns: "session",
 		Doc: "Takes over the driving of a session: older handles are fenced, an interrupted beat is recorded, nothing is run again.",
 		Fn: func(c *Call) (int, error) {
+			if err := deviceKeyHint(c, 1); err != nil {
+				return 0, err
+			}
 			h, err := resume(c, c.Options(1))
 			return pushHandle(c, h, err)
 		},
@@ -415,6 +421,9 @@ func sessionScan(c *Call) (int, error) {
 	h := Self[*handle](c)
 	o := c.Options(1)
 	w := kernel.Where{From: o.Int("from", 0), To: o.Int("to", 0), Limit: int(o.Int("limit", 0))}
+	if o.Has("limit") && w.Limit < 1 {
+		return 0, c.Mistake("option \"limit\": got %d, want a whole number ≥ 1", w.Limit)
+	}
 	var err error
 	for name, dst := range map[string]*[]string{"kinds": &w.Kinds, "beats": &w.Beats} {
 		if *dst, err = texts(c, name, o.Table(name)); err != nil {

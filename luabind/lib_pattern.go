@@ -49,7 +49,13 @@ func (m *matcher) match(s, p int) int {
 	if m.depth++; m.depth > maxItems {
 		m.fail("pattern too complex")
 	}
-	defer func() { m.depth-- }()
+	end := m.items(s, p)
+	m.depth--
+	return end
+}
+
+// items is match without its depth.
+func (m *matcher) items(s, p int) int {
 	for p < len(m.pat) {
 		m.tick()
 		switch m.pat[p] {

@@ -70,11 +70,15 @@ func (c *Call) unknownKey(what string, k lua.LValue, fields []Arg) error {
 	for i := range fields {
 		names[i] = fields[i].Name
 	}
+	at := strings.LastIndex(what, ": ") + 1 // 0, or where the noun begins
+	if at > 0 {
+		at++
+	}
 	s, ok := k.(lua.LString)
 	if !ok {
-		return c.Mistake("unknown %s [%s] (known: %s)", what, show(k), strings.Join(names, ", "))
+		return c.Mistake("%sunknown %s [%s] (known: %s)", what[:at], what[at:], show(k), strings.Join(names, ", "))
 	}
-	return c.Mistake("unknown %s %q (%s)", what, string(s), Suggest(string(s), names))
+	return c.Mistake("%sunknown %s %q (%s)", what[:at], what[at:], string(s), Suggest(string(s), names))
 }
 
 func fieldNamed(fields []Arg, k lua.LValue) *Arg {

@@ -29,6 +29,7 @@ func luaPcall(l *lua.LState) int {
 	if r.abort != nil {
 		panic(r.abort)
 	}
+	c.recycle(r)
 	l.Push(lua.LFalse)
 	l.Push(r.value)
 	return 2

@@ -14,6 +14,9 @@ type raised struct {
 	at    *thread // whose frames are those of the error
 	trace string  // the traceback, when the error has left its thread already
 	abort *abort  // set instead of value for what no pcall may catch
+	// closed is the state whose panic function made this error: it has closed the
+	// upvalues of its frames, so that its registers may be cleared.
+	closed *lua.LState
 }
 
 // abort is the Go panic that ends a run or a task.
@@ -22,15 +25,24 @@ type abort struct{ err error }
 // panicRaised is the panic function of every LState: errors of the VM leave it
 // as *raised.
 func panicRaised(l *lua.LState) {
-	v := l.Get(-1)
-	if s, ok := v.(lua.LString); ok {
-		v = clearer(l, string(s))
+	t := threadOf(l)
+	v := t.thrown
+	if v == nil {
+		v = l.Get(-1)
+		if s, ok := v.(lua.LString); ok {
+			v = clearer(t, string(s))
+		}
 	}
-	panic(&raised{value: v})
+	t.thrown = nil
+	panic(&raised{value: v, closed: l})
 }
 
-// throw raises v as it is.
-func throw(_ *lua.LState, v lua.LValue) { panic(&raised{value: v}) }
+// throw raises v as it is. It goes around the text functions of the library,
+// which would mend v.
+func throw(l *lua.LState, v lua.LValue) {
+	threadOf(l).thrown = v
+	l.Error(lua.LNil, 0)
+}
 
 // raiseAt raises text with the position of the frame at level in front; level 1
 // is who called the running host function.
@@ -58,8 +70,7 @@ const callOfNothing = "attempt to call a non-function object"
 
 // clearer mends a message of the library: one raised by a host function that no
 // Lua function called has no position, and a call of nothing has no name.
-func clearer(l *lua.LState, text string) lua.LValue {
-	t := threadOf(l)
+func clearer(t *thread, text string) lua.LValue {
 	if strings.HasPrefix(text, " ") {
 		text = t.where() + text[1:]
 	}

@@ -23,7 +23,8 @@ const (
 
 // thread is one Lua stack. A protected call runs on a thread of its own, and a
 // thread whose function raised is thrown away: nothing can read its registers
-// after that but the upvalues that point there, which keep their values.
+// after that but the upvalues that point there, which keep their values. Only
+// pcall, which needs no frames, takes it back when all upvalues were closed.
 //
 // A thread is the context of its LState; that is how the meter counts and how a
 // host function finds its thread.
@@ -35,6 +36,9 @@ type thread struct {
 	depth  int
 	below  string // of a handler: the traceback of the error, in place of its callers'
 	calls  *Call  // free list
+	thrown lua.LValue
+	fresh  lua.LState // L as it was made: no frame, no open upvalue
+	errors int        // how often L was made fresh again
 }
 
 // strand is a line of execution: a task, an entry from Go, or a coroutine.
@@ -113,7 +117,26 @@ func (vm *VM) newThread() *thread {
 	t := &thread{vm: vm, L: l}
 	l.Panic = panicRaised
 	l.SetContext(t)
+	t.fresh = *l
 	return t
+}
+
+// A thread is recycled after errors of few frames and a few times, because the
+// call stack itself keeps the frames of the error: callDepth less the product.
+const recycledFrames, recycledErrors = 16, 8
+
+// recycle gives t back after an error that its own panic function raised. A new
+// thread costs 15 KB of garbage, most of it a table of globals it never uses.
+func (t *thread) recycle(r *raised) {
+	if r.closed != t.L || t.errors == recycledErrors {
+		return
+	}
+	if _, deep := t.L.GetStack(recycledFrames); deep {
+		return
+	}
+	t.errors++
+	*t.L = t.fresh
+	t.giveBack()
 }
 
 // giveBack keeps a thread whose function returned.
@@ -137,6 +160,9 @@ func (t *thread) run(nargs int) (r *raised) {
 		}
 	}()
 	t.L.Call(nargs, lua.MultRet)
+	if t.errors > 0 {
+		*t.L = t.fresh // the frame that is current now is a dead one
+	}
 	return nil
 }
 

@@ -39,7 +39,6 @@ type VM struct {
 	meter      meter
 	idle       []*thread // guarded by the baton
 	idleStrand *strand   // for Lua that the host itself needs
-	main       atomic.Pointer[strand]
 	running    sync.Mutex
 
 	states    map[*Module]any
@@ -59,7 +58,7 @@ type VM struct {
 // that does not open is the only error.
 func New(config Config) (*VM, error) {
 	vm := &VM{config: config.withDefaults(), states: map[*Module]any{}, metas: map[*Type]*lua.LTable{}, tasks: map[*Task]struct{}{}}
-	if v, _ := vm.config.Env("LSHAPE_CHECK"); v == "1" {
+	if v, set := vm.config.Env("LSHAPE_CHECK"); set && v == "1" {
 		vm.dev = true
 	}
 	vm.root = lua.NewState(lua.Options{
@@ -161,8 +160,6 @@ func (vm *VM) Run(ctx context.Context, fn lua.LValue, args ...lua.LValue) ([]lua
 	defer vm.baton.pass()
 	vm.meter.begin(ctx, vm.config.Limits)
 	task := vm.newTask(ctx, "main")
-	vm.main.Store(task.strand)
-	defer vm.main.Store(nil)
 	out, r := task.body(fn, args)
 	vm.endTasks()
 	if r != nil {
@@ -181,7 +178,7 @@ func (vm *VM) Enter(ctx context.Context, fn func(*Call) error) error {
 	if parent == nil {
 		return errors.New("luabind: Enter: the context does not come from a running script")
 	}
-	if err := vm.baton.takeWithin(ctx); err != nil {
+	if ctx.Err() != nil || vm.baton.takeWithin(ctx) != nil {
 		return cancelled(ctx)
 	}
 	defer vm.baton.pass()

@@ -147,16 +147,38 @@ func TestRunAfterALimit(t *testing.T) {
 	require.Equal(t, []string{"1"}, eval(t, vm, "return 1"))
 }
 
-// Source that nests beyond all measure is refused, not a dead process.
-func TestHugeSource(t *testing.T) {
-	vm := newVM(t, Config{})
-	out := eval(t, vm, `
-		local n = 400000
-		local f, e = loadstring("return " .. ("("):rep(n) .. "1" .. (")"):rep(n))
-		local g, h = loadstring(("x = 1 "):rep(1e6))
-		local i = loadstring("return " .. ("not "):rep(200000) .. "1")
-		return tostring(f and f()), h`)
-	require.Contains(t, out[1], "source of 6000000 bytes, at most 1048576 are compiled")
+// Source that no one writes by hand is refused: the compiler would take minutes
+// or the whole stack for it.
+func TestSourceIsBounded(t *testing.T) {
+	const nested, chained = "more than 200 blocks and brackets within each other", "an expression with more than 1000 operators"
+	rep := strings.Repeat
+	for source, want := range map[string]string{
+		rep("x = 1 ", 200_000):                              "source of 1200000 bytes, at most 1048576 are compiled",
+		"return " + rep("(", 201) + "1" + rep(")", 201):     nested,
+		"return " + rep("{", 201) + rep("}", 201):           nested,
+		rep("do ", 201) + rep("end ", 201):                  nested,
+		rep("f(function() ", 101) + rep("end) ", 101):       nested,
+		"return x" + rep(".a", 1001):                        chained,
+		"return x" + rep("()", 1001):                        chained,
+		"return x" + rep("+x", 1001):                        chained,
+		"return " + rep("not ", 1001) + "x":                 chained,
+		"if x then " + rep("elseif x then ", 1001) + " end": "an if with more than 1000 branches",
+	} {
+		_, err := compile("s.lua", source)
+		require.EqualError(t, err, "s.lua:1: "+want)
+	}
+	for _, fine := range []string{
+		"return " + rep("(", 200) + "1" + rep(")", 200),
+		"x = {" + rep("f(1) + 2,\n", 20_000) + "}",
+		rep("local s = 'do do do (((' .. [==[ {{{ ]] ]==] -- [[ (((\n", 100),
+		rep("if x then y = x.a[1].b + 2 end\n", 2000),
+		"--[[\n" + rep("{", 500) + "]]",
+		rep("f(1)\n", 5000),
+		"repeat local a = 1 until a",
+	} {
+		_, err := compile("fine.lua", fine)
+		require.NoError(t, err)
+	}
 }
 
 type (

@@ -162,7 +162,7 @@ var optionModule = &Module{Name: "opt", Funcs: []Func{{
 
 func TestOptions(t *testing.T) {
 	vm := newVM(t, Config{Modules: []*Module{optionModule}})
-	require.Equal(t, []string{"1m0s. 7 true 1h0m0s false 0.5 false", "1.5s/tmp 3 false 20ms true 2 true"}, eval(t, vm, `
+	require.Equal(t, []string{"1m0s.7 true 1h0m0s false 0.5 false", "1.5s/tmp3 false 20ms true 2 true"}, eval(t, vm, `
 		local f = require("opt").f
 		return f(), f{ timeout = 1.5, cwd = "/tmp", count = 3, loud = false, ms = 20, env = {}, ratio = 2, fn = print }`))
 	for args, want := range map[string]string{
@@ -348,8 +348,8 @@ func TestAbandonedCoroutinesAreCollected(t *testing.T) {
 	before := countGoroutines()
 	eval(t, vm, `
 		for i = 1, 200 do
-			local co = coroutine.create(function(self) pcall(function() coroutine.yield(i) end) end)
-			coroutine.resume(co, co)
+			local co = coroutine.create(function() pcall(function() coroutine.yield(i) end) end)
+			coroutine.resume(co)
 			coroutine.wrap(function() std.task.scope(function() coroutine.yield() end) end)()
 			coroutine.create(function() end)
 		end`)

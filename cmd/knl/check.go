@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/knl-run/knl/kernel"
 	"github.com/knl-run/knl/kernel/pebblestore"
+	"github.com/knl-run/knl/kernel/store"
 )
 
 const checkStoreUsage = `Reads everything in a store and holds it against what must be true: the records
@@ -91,7 +93,9 @@ func (a *app) checkStore(ctx context.Context, _ []string) error {
 	if interrupted(ctx) {
 		return &fault{code: exitInterrupted, err: errInterrupted}
 	}
-	if err != nil {
+	if errors.Is(err, store.ErrCorrupt) { // so much that it does not open
+		d.found(problemDoc{Where: "files", Rule: "open", Text: err.Error()})
+	} else if err != nil {
 		return err
 	}
 	d.OK = len(d.Problems) == 0
@@ -125,7 +129,7 @@ func (a *app) checked(d *checkDoc) error {
 			return err
 		}
 	}
-	if !d.Complete {
+	if !d.Complete && d.OK {
 		a.ui.note("the files themselves were not checked: another process holds them")
 	}
 	if !d.OK {

@@ -30,7 +30,7 @@ type drive struct {
 }
 
 func (a *app) newHost() *host {
-	return &host{app: a, stores: stores{dir: a.flags.store}, mask: &luabind.Masker{}, known: map[string]bool{}}
+	return &host{app: a, stores: stores{dir: a.flags.store, note: a.ui.note}, mask: &luabind.Masker{}, known: map[string]bool{}}
 }
 
 // providers are the ports that --model and ports.from may choose.

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/kernel/sockstore"
 	"github.com/knl-run/knl/kernel/store"
 )
 
@@ -145,8 +147,9 @@ func (a *app) event(ev *kernel.Event) error {
 		a.ui.style(bold, fmt.Sprintf("%-16s", visible(ev.Kind))), a.ui.style(faint, visible(beat)), cut(data, 160))
 }
 
-// pause is how long knl log -f waits before it looks for a driver again.
-const pause = 300 * time.Millisecond
+// pause is how long knl log -f waits before it looks again whether somebody
+// has taken the store up.
+const pause = 200 * time.Millisecond
 
 // follow prints a log as it grows. It holds the store only while it reads, or
 // reaches it through the process that holds it: a knl run may start beside it.
@@ -154,37 +157,61 @@ func (a *app) follow(ctx context.Context, id string, f logFlags) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	var l *logReader
-	for first := true; ; first = false {
+	for {
+		before := stirred(a.flags.store)
 		err := a.look(ctx, func(p *place) (err error) {
 			if l == nil {
-				if l, err = p.logOf(ctx, a, id, f); err != nil {
-					return err
-				}
-			} else if l.s, err = p.kernel.Attach(ctx, l.s.ID()); err != nil {
+				l, err = p.logOf(ctx, a, id, f)
+			} else {
+				l.s, err = p.kernel.Attach(ctx, l.s.ID())
+			}
+			if err != nil {
 				return err
 			}
 			return l.tail(ctx, p)
 		})
 		switch {
-		case ctx.Err() != nil, l != nil && l.over && err == nil:
+		case ctx.Err() != nil:
 			return nil
-		case err != nil && (first || !transient(err)):
+		case err != nil && (l == nil || !passing(err)):
 			return err
-		}
-		select {
-		case <-ctx.Done():
+		case l.over:
 			return nil
-		case <-time.After(pause):
+		}
+		for ctx.Err() == nil && err == nil && stirred(a.flags.store) == before {
+			sleep(ctx, pause)
+		}
+		if err != nil {
+			sleep(ctx, pause)
 		}
 	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// stirred answers when files of a store last came or went: a process that takes
+// a store up makes some.
+func stirred(dir string) time.Time {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 // tail prints what is there and, when another process holds the store, what it
 // records from now on.
 func (l *logReader) tail(ctx context.Context, p *place) error {
-	moved := p.kernel.Store().Watch(ctx, l.s.ID())
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	moved := p.store.Watch(ctx, l.s.ID())
 	for {
-		if err := l.print(ctx); err != nil || l.over || !p.shared() {
+		if err := l.print(ctx); err != nil || l.over || !p.shared {
 			return err
 		}
 		if _, ok := <-moved; !ok {
@@ -193,8 +220,9 @@ func (l *logReader) tail(ctx context.Context, p *place) error {
 	}
 }
 
-// transient says whether a store that cannot be read now may be read soon: its
-// holder has just ended or begun.
-func transient(err error) bool {
-	return errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrClosed) || kernel.KindOf(err) == kernel.Storage
+// passing says whether a store that cannot be read now may be read soon: its
+// holder has just gone, or just come.
+func passing(err error) bool {
+	var gone *sockstore.Gone
+	return errors.As(err, &gone) || errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrClosed)
 }

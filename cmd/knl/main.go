@@ -117,6 +117,9 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(a.flagFault)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		a.name = commandName(cmd)
+		if a.flags.store == "" {
+			return misuse("", `--store: got "", want a folder or mem`)
+		}
 		return oneOf("--durability", a.flags.durability, "output", "strict")
 	}
 	for _, make := range commands {

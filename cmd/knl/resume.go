@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-
-	"github.com/knl-run/knl/kernel"
 )
 
 const resumeUsage = `Runs a script and offers it a session to go on with, as arg.session. A script
@@ -45,9 +43,9 @@ func (h *host) resumable(ctx context.Context, prefix string) (string, error) {
 	}
 	st, err := h.stores.open("")
 	if err != nil {
-		return "", storeFault(dir, err)
+		return "", storeFault(err)
 	}
-	p := &place{dir: dir, store: st, kernel: kernel.New(st, kernel.Options{})}
+	p := placeOf(dir, st, false)
 	id, err := p.session(ctx, prefix)
 	if err != nil {
 		return "", err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -46,16 +45,18 @@ type verdict struct {
 // judge is Lua that takes from a returned value what decides the exit code; the
 // rest of the value may be more than JSON can say.
 const judge = `return function(v)
-  local out = {}
-  if type(v) ~= "table" then return out end
-  local function field(k) return v[k] end
-  for k, want in pairs{ ok = "boolean", status = "string", kind = "string", reason = "string", tag = "string" } do
-    local there, x = pcall(field, k)
-    if there and type(x) == want then out[k] = x end
+  local function field(of, k, want)
+    local there, x = pcall(function() return of[k] end)
+    if there and type(x) == want then return x end
   end
-  local there, detail = pcall(field, "detail")
-  if there and detail ~= nil then out.detail = tostring(detail) end
-  return out
+  if type(v) ~= "table" then return {} end
+  local detail = v
+  for _, k in ipairs{ "detail", "refusal" } do detail = field(detail, k, "table") or detail end
+  return {
+    ok = field(v, "ok", "boolean"), status = field(v, "status", "string"), kind = field(v, "kind", "string"),
+    reason = field(v, "reason", "string"), tag = field(v, "tag", "string"),
+    detail = field(detail, "message", "string") or field(detail, "detail", "string"),
+  }
 end`
 
 // run runs the script to its end.
@@ -71,7 +72,7 @@ func (s *script) run(ctx context.Context) (r result) {
 	defer func() { r.err = errors.Join(r.err, vm.Close()) }()
 	vm.SetArgs(s.path, s.args)
 	if s.session != "" {
-		if _, err := vm.RunString(ctx, "=resume", fmt.Sprintf("arg.session = %q", s.session)); err != nil {
+		if _, err := vm.RunString(ctx, "=resume", "arg.session = "+luaText(s.session)); err != nil {
 			return result{err: err}
 		}
 	}
@@ -135,20 +136,22 @@ func luaFiles(dir string) []string {
 	return names
 }
 
-// scriptTrace answers the Lua frames that err came through, innermost first.
+// scriptTrace answers the Lua frames that err came through, innermost first, one
+// a line.
 func scriptTrace(err error) string {
 	var raised *luabind.LuaError
 	var limit *luabind.LimitError
 	var abort *luabind.AbortError
+	text := ""
 	switch {
 	case errors.As(err, &raised):
-		return raised.Traceback
+		text = raised.Traceback
 	case errors.As(err, &limit):
-		return limit.Traceback
+		text = limit.Traceback
 	case errors.As(err, &abort):
-		return abort.Traceback
+		text = abort.Traceback
 	}
-	return ""
+	return strings.TrimSpace(strings.ReplaceAll(text, "\n\t", "\n"))
 }
 
 // reason answers what a run ends with: the exit code and, unless it is done,
@@ -175,7 +178,7 @@ func (r *result) outcome() (code int, why string) {
 		return exitStopped, join("stopped", r.Reason, r.Tag)
 	case r.Status == "refused" && r.Reason != "":
 		return exitStopped, join("the model refused", r.Reason, r.Detail)
-	case r.Status == "error" && r.Kind != "" && r.Detail != "":
+	case r.Status == "error" && r.Kind != "":
 		return exitRaised, join("the last Outcome is an error", r.Kind, r.Detail)
 	}
 	return exitDone, ""

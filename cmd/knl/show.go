@@ -59,7 +59,7 @@ func (a *app) showSession(ctx context.Context, p *place, s *kernel.Session) erro
 		return err
 	}
 	if a.flags.json {
-		return a.ui.json(map[string]any{"session": row, "messages": nonNil(kernel.FoldEvents(events, nil).Messages)})
+		return a.ui.json(showDoc{row, nonNil(kernel.FoldEvents(events, nil).Messages)})
 	}
 	if err := a.ui.line("%s  %s, %d events, %d calls, left %s, owner %s", a.ui.style(bold, row.Session), stateOf(row),
 		row.Events, row.Calls, left(row), visible(row.Owner)); err != nil {
@@ -184,6 +184,12 @@ func blockText(raw json.RawMessage) string {
 		return "[result" + bracketed(b.ToolUse) + "] " + contentText(b.Content)
 	}
 	return cut(string(raw), 160)
+}
+
+// showDoc is the JSON of a session.
+type showDoc struct {
+	Session  *kernel.SessionRow `json:"session"`
+	Messages []json.RawMessage  `json:"messages"`
 }
 
 // beatDoc is the JSON of one beat.

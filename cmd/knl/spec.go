@@ -35,6 +35,8 @@ JSON:
 type specFlags struct {
 	prod    bool
 	filter  string
+	tags    []string
+	skip    []string
 	verbose bool
 	timeout time.Duration
 }
@@ -52,6 +54,8 @@ func specCommand(a *app) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.prod, "prod", false, "run without the checks of dev mode")
 	flags.StringVar(&f.filter, "filter", "", "run the cases whose full name contains this text")
+	flags.StringSliceVar(&f.tags, "tag", nil, "run the cases with one of these tags")
+	flags.StringSliceVar(&f.skip, "skip-tag", nil, "leave out the cases with one of these tags")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print every case, not only those that failed")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "end a file that runs longer")
 	return cmd
@@ -165,7 +169,7 @@ func (a *app) specCases(ctx context.Context, path string, f specFlags) []specCas
 	h := a.newHost()
 	h.stores.dir, h.stores.mem = memory, store.NewMem()
 	s := script{path: path, host: h, stdout: a.ui.err, env: specEnv(!f.prod), limits: luabind.Limits{Time: f.timeout}}
-	cases, err := s.spec(ctx, f.filter)
+	cases, err := s.spec(ctx, f)
 	if err = errors.Join(err, h.stores.close()); err != nil {
 		cases = append(cases, specCase{Name: "the file runs", Status: "failed", Message: err.Error(), Traceback: scriptTrace(err)})
 	}
@@ -183,9 +187,10 @@ func specEnv(dev bool) func(string) (string, bool) {
 }
 
 // spec runs s as a spec. The module spec must offer start(globals), which puts
-// its words there, and run(filter), which runs the cases that were described
-// and answers a list of { name, status, message?, traceback? }.
-func (s *script) spec(ctx context.Context, filter string) (cases []specCase, err error) {
+// its words there, and run{ text, tags?, skip_tags? }, which runs the cases that
+// were described and answers a list of { name, status, line, ms, message?,
+// traceback? }.
+func (s *script) spec(ctx context.Context, f specFlags) (cases []specCase, err error) {
 	source, err := os.ReadFile(s.path)
 	if err != nil {
 		return nil, err
@@ -202,7 +207,8 @@ func (s *script) spec(ctx context.Context, filter string) (cases []specCase, err
 	if _, err := vm.RunString(ctx, s.path, string(source)); err != nil {
 		return nil, err
 	}
-	values, err := vm.RunString(ctx, "=spec", fmt.Sprintf(`return require("spec").run(%q)`, filter))
+	values, err := vm.RunString(ctx, "=spec", fmt.Sprintf(`return require("spec").run{ text = %s, tags = %s, skip_tags = %s }`,
+		luaText(f.filter), luaList(f.tags), luaList(f.skip)))
 	if err != nil {
 		return nil, err
 	}
@@ -211,6 +217,28 @@ func (s *script) spec(ctx context.Context, filter string) (cases []specCase, err
 		return nil, err
 	}
 	return cases, json.Unmarshal(text, &cases)
+}
+
+// luaText answers s as a Lua string.
+func luaText(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(s) {
+		fmt.Fprintf(&b, `\%03d`, s[i])
+	}
+	return b.String() + `"`
+}
+
+// luaList answers words as a Lua list, nil when there are none.
+func luaList(words []string) string {
+	if len(words) == 0 {
+		return "nil"
+	}
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = luaText(w)
+	}
+	return "{ " + strings.Join(texts, ", ") + " }"
 }
 
 // specFiles answers the spec files at paths, each once, sorted within a folder.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/knl-run/knl/kernel"
 	"github.com/knl-run/knl/kernel/pebblestore"
+	"github.com/knl-run/knl/kernel/sockstore"
 	"github.com/knl-run/knl/kernel/store"
 	"github.com/knl-run/knl/luabind"
 )
@@ -24,11 +25,12 @@ type place struct {
 	dir    string
 	store  store.Store
 	kernel *kernel.Kernel
-	holder int // pid of the process it is reached through; 0: this one holds it
+	shared bool // another process holds the store and may write meanwhile
 }
 
-// shared says whether another process may write while we look.
-func (p *place) shared() bool { return p.holder != 0 }
+func placeOf(dir string, st store.Store, shared bool) *place {
+	return &place{dir: dir, store: st, kernel: kernel.New(st, kernel.Options{}), shared: shared}
+}
 
 // look opens the store of the command to read, calls do and closes it. A folder
 // without a store is left as it is.
@@ -40,12 +42,11 @@ func (a *app) look(ctx context.Context, do func(*place) error) error {
 	if err := isStore(dir); err != nil {
 		return err
 	}
-	p, err := openToLook(dir)
+	st, held, err := sockstore.Open(ctx, dir, pebblestore.Options{ReadOnly: true})
 	if err != nil {
-		return storeFault(dir, err)
+		return storeFault(err)
 	}
-	p.kernel = kernel.New(p.store, kernel.Options{})
-	return errors.Join(do(p), p.store.Close())
+	return errors.Join(do(placeOf(dir, st, !held)), st.Close())
 }
 
 // isStore answers a fault when nothing stands at dir.
@@ -64,7 +65,7 @@ func isStore(dir string) error {
 }
 
 // storeFault gives a store's error its next step.
-func storeFault(dir string, err error) error {
+func storeFault(err error) error {
 	f := &fault{code: exitRaised, err: err}
 	var held *pebblestore.Held
 	switch {
@@ -78,7 +79,8 @@ func storeFault(dir string, err error) error {
 
 // stores are the stores that a run has opened, each once.
 type stores struct {
-	dir    string      // of the run's own
+	dir    string // of the run's own
+	note   func(format string, args ...any)
 	mem    store.Store // what "mem" names; nil: the process's
 	mu     sync.Mutex
 	opened map[string]store.Store
@@ -104,9 +106,12 @@ func (s *stores) open(spec string) (store.Store, error) {
 	if st := s.opened[key]; st != nil {
 		return st, nil
 	}
-	st, err := openToRun(spec)
+	st, held, err := sockstore.Open(context.Background(), spec, pebblestore.Options{})
 	if err != nil {
 		return nil, err
+	}
+	if !held {
+		s.note("knl: store %q is held by another process: working through it", spec)
 	}
 	if s.opened == nil {
 		s.opened = map[string]store.Store{}
@@ -209,16 +214,4 @@ func (p *place) row(ctx context.Context, id string) (*kernel.SessionRow, error) 
 		return nil, err
 	}
 	return &rows[0].SessionRow, nil
-}
-
-func openToLook(dir string) (*place, error) {
-	st, err := pebblestore.Open(dir, pebblestore.Options{ReadOnly: true})
-	if err != nil {
-		return nil, err
-	}
-	return &place{dir: dir, store: st}, nil
-}
-
-func openToRun(dir string) (store.Store, error) {
-	return pebblestore.Open(dir, pebblestore.Options{})
 }

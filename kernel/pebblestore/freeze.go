@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -24,9 +23,8 @@ import (
 //	write, sync: log, manifest    done, and dropped
 //	write: table begun before     the fault; Pebble begins it again
 //	create                        a file in memory
-//	create for a compaction       the fault, after a pause: a compaction would
-//	                              pull the whole store into memory, and Pebble
-//	                              tries again at once
+//	create for a compaction       the fault: a compaction would pull the whole
+//	                              store into memory; none begins any more
 //	remove                        done; below nothing is removed
 //	read, list                    memory first, then below
 type disk struct {
@@ -36,11 +34,11 @@ type disk struct {
 	once   sync.Once
 	fault  error // set before frozen
 	memory *vfs.MemFS
-	thaw   chan struct{} // closed when the store closes
+	opened atomic.Bool // set when Open is done
 }
 
 func newDisk(below vfs.FS, dir string) *disk {
-	return &disk{FS: below, dir: dir, memory: vfs.NewMem(), thaw: make(chan struct{})}
+	return &disk{FS: below, dir: dir, memory: vfs.NewMem()}
 }
 
 // freeze ends writing for the given reason. Only the first call counts.
@@ -50,6 +48,15 @@ func (d *disk) freeze(reason error) {
 		_ = d.memory.MkdirAll(d.dir, 0o700) // memory has no faults
 		d.frozen.Store(true)
 	})
+}
+
+// compactions is how many may run, as Pebble asks for it: none while the store
+// opens, which would wait for them, and none behind a freeze.
+func (d *disk) compactions() (usually, atMost int) {
+	if d.opened.Load() && !d.frozen.Load() {
+		return 1, 1
+	}
+	return 0, 1
 }
 
 // broken answers the reason of the freeze, nil while there is none.
@@ -87,10 +94,6 @@ func (d *disk) create(name string, cat vfs.DiskWriteCategory, below func() (vfs.
 		d.did("creating", name, err)
 	}
 	if cat == "pebble-compaction" || cat == "pebble-blob-file-rewrite" {
-		select {
-		case <-d.thaw:
-		case <-time.After(time.Second):
-		}
 		return nil, d.fault
 	}
 	return d.memory.Create(name, cat)

@@ -235,7 +235,6 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	s.flush.land()
 	s.mu.Unlock()
-	close(s.disk.thaw)
 	err := s.db.Close()
 	if fault := s.Fault(); fault != nil && !errors.Is(fault, errReadOnly) {
 		err = fault

@@ -187,3 +187,36 @@ local trace = resumed()
 assert(trace:find("in function 'broken'", 1, true) and trace:find("in function 'xpcall'", 1, true), trace)
 local ok, e = resumed(" handled")
 assert(not ok and e:find("deep handled$"), e)
+---
+-- A thread that pcall takes back after an error is as good as a new one.
+local kept, sum = {}, 0
+for i = 1, 100 do
+  pcall(function(a, b)
+    local mine = i
+    kept[i] = function() mine = mine + 1; return mine end
+    local ok, e = pcall(error, "inner " .. a)
+    assert(e == "inner " .. a)
+    if i % 2 == 0 then error({}) end
+    local nothing = nil
+    return nothing.field
+  end, i, nil)
+  local ok, a, b, c = pcall(function(...) return ..., i, nil end, 1, 2)
+  assert(ok and a == 1 and b == i and c == nil)
+  sum = sum + select(2, pcall(select, "#", 1, 2, 3))
+end
+for i = 1, 100 do assert(kept[i]() == i + 1 and kept[i]() == i + 2) end
+assert(sum == 300)
+local function depth(n) if n == 0 then return 0 end return 1 + depth(n - 1) end
+for i = 1, 20 do
+  pcall(error, i)
+  local ok, n = pcall(depth, 3900)
+  assert(ok and n == 3900, n)
+end
+---
+-- Texts that begin with a blank or look like one of the library are kept.
+local ok, e = pcall(error, " x", 0)
+assert(e == " x")
+local ok, e = pcall(error, "attempt to call a non-function object", 0)
+assert(e == "attempt to call a non-function object")
+local ok, e = pcall(string.rep)
+assert(e:find("bad argument #1 to rep"), e)
