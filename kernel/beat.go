@@ -279,6 +279,9 @@ func (b *beat) stop(what string) Outcome {
 func (b *beat) callModel() (*Answer, error) {
 	opts := CallOptions{Beat: b.id, Session: b.s.id, Call: b.call, Deadline: b.o.Deadline, OnDelta: b.o.OnDelta}
 	answer, err := guard(func() (*Answer, error) { return b.d.LLM.Call(b.ctx, b.req, opts) })
+	if err != nil && !opts.Deadline.IsZero() && !time.Now().Before(opts.Deadline) {
+		<-b.ctx.Done() // the model's timer was quicker than the context's
+	}
 	switch {
 	case err == nil && answer == nil:
 		return nil, &CallError{Kind: Unknown, Message: "the llm answered nothing"}

@@ -34,7 +34,7 @@ func TestAppendRefuses(t *testing.T) {
 		"keys the same mended":  {kernel.Draft{Kind: "x", Data: raw("{\"\xff\":1,\"\xfe\":2}")}, "duplicate object member name"},
 		"too deep":              {kernel.Draft{Kind: "x", Data: raw(nested(129))}, "data: got nesting over 128 at /a/"},
 		"far too deep":          {kernel.Draft{Kind: "x", Data: raw(nested(20_000))}, "data: got nesting over 128 at /a/"},
-		"too large":             {kernel.Draft{Kind: "x", Data: raw(`{"a":"` + strings.Repeat("x", 64<<20) + `"}`)}, "want at most 67108864: keep it in a file"},
+		"too large":             {kernel.Draft{Kind: "x", Data: make(json.RawMessage, 64<<20+1)}, "want at most 67108864: keep it in a file"},
 		"meta with null":        {kernel.Draft{Kind: "x", Meta: raw(`{"a":null}`)}, "meta.a: got null, want a string, a number or a boolean"},
 		"meta with a list":      {kernel.Draft{Kind: "x", Meta: raw(`{"a":[1]}`)}, "meta.a: got an array, want a string, a number or a boolean"},
 		"meta a list":           {kernel.Draft{Kind: "x", Meta: raw(`[]`)}, "meta: got an array, want an object"},

@@ -51,7 +51,8 @@ func DefaultFold(ctx context.Context, log Log, d *Device) (*Request, error) {
 // was recorded between a call and its result comes after them.
 func FoldEvents(events []*Event, d *Device) *Request {
 	var f folder
-	f.open, f.used = map[place][]*slot{}, map[string]int{}
+	f.open, f.used = make(map[place]*slot, len(events)/4), make(map[string]int, len(events)/4)
+	f.turns = make([]turn, 0, len(events)/4+1)
 	for _, ev := range events {
 		f.add(ev)
 	}
@@ -78,12 +79,13 @@ type slot struct {
 	id     string // as the conversation spells it
 	none   string // what the model reads when there is no result
 	result *Event
+	twin   *slot // the next place of the same beat and call id
 }
 
 // turn is an assistant message with the places of its results.
 type turn struct {
 	ev    *Event // a msg_user or llm_response
-	slots []*slot
+	slots []slot
 	names map[int]string // calls that had to be renamed: index → new id
 }
 
@@ -92,8 +94,8 @@ type place struct{ beat, id string }
 
 type folder struct {
 	turns []turn
-	open  map[place][]*slot // places of one beat and call id, in order
-	used  map[string]int    // call ids taken, and the last number behind each
+	open  map[place]*slot // the first place of a beat and a call id
+	used  map[string]int  // call ids taken, and the last number behind each
 }
 
 func (f *folder) add(ev *Event) {
@@ -114,27 +116,27 @@ func (f *folder) addAnswer(ev *Event) {
 	if fd.message == nil {
 		return
 	}
-	t := turn{ev: ev}
+	t := turn{ev: ev, slots: make([]slot, len(fd.calls))}
 	none := interruptedText
 	if fd.refused {
 		none = refusedText
 	}
-	fresh := map[string]bool{}
+	for i := len(fd.calls) - 1; i >= 0; i-- { // an id used again by a later message has its own results
+		key := place{ev.Beat, fd.calls[i]}
+		t.slots[i].none = none
+		if i < len(fd.calls)-1 && slices.Contains(fd.calls[i+1:], fd.calls[i]) {
+			t.slots[i].twin = f.open[key]
+		}
+		f.open[key] = &t.slots[i]
+	}
 	for i, id := range fd.calls {
-		s := &slot{id: f.unique(id), none: none}
-		if s.id != id {
+		name := f.unique(id)
+		if t.slots[i].id = name; name != id {
 			if t.names == nil {
 				t.names = map[int]string{}
 			}
-			t.names[i] = s.id
+			t.names[i] = name
 		}
-		key := place{ev.Beat, id}
-		if !fresh[id] { // an id used again by a later message has its own results
-			f.open[key] = nil
-			fresh[id] = true
-		}
-		f.open[key] = append(f.open[key], s)
-		t.slots = append(t.slots, s)
 	}
 	f.turns = append(f.turns, t)
 }
@@ -150,17 +152,19 @@ func (f *folder) unique(id string) string {
 	return name
 }
 
+// addResult puts a result in the first place that is free, or in that of an
+// interruption that it supersedes: the call was run again, or interrupted again.
 func (f *folder) addResult(ev *Event) {
 	fd := ev.fold()
-	slots := f.open[place{ev.Beat, fd.callID}]
-	for _, s := range slots {
+	first := f.open[place{ev.Beat, fd.callID}]
+	for s := first; s != nil; s = s.twin {
 		if s.result == nil {
 			s.result = ev
 			return
 		}
 	}
-	for _, s := range slots {
-		if s.result.fold().broken && (fd.rerun || fd.broken) { // broken again while it was run again
+	for s := first; s != nil; s = s.twin {
+		if s.result.fold().broken && (fd.rerun || fd.broken) {
 			s.result = ev
 			return
 		}
@@ -183,12 +187,13 @@ func (f *folder) messages() []json.RawMessage {
 	return out
 }
 
-func resultsMessage(slots []*slot) json.RawMessage {
+func resultsMessage(slots []slot) json.RawMessage {
 	if len(slots) == 1 && slots[0].result != nil && slots[0].id == slots[0].result.fold().callID {
 		return slots[0].result.fold().message
 	}
 	b := []byte(`{"content":[`)
-	for i, s := range slots {
+	for i := range slots {
+		s := &slots[i]
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -229,7 +234,7 @@ func (ev *Event) fold() *folded {
 		content, _ := withoutTypes(fieldOf(data, "content"), "tool_result")
 		fd.message, fd.refused = messageOf("assistant", content), fieldOf(data, "refusal") != nil
 		_ = eachItem(content, func(_ int, block json.RawMessage) {
-			if textOf(fieldOf(block, "type")) == "tool_use" {
+			if isText(fieldOf(block, "type"), "tool_use") {
 				fd.calls = append(fd.calls, textOf(fieldOf(block, "id")))
 			}
 		})
@@ -248,18 +253,21 @@ func (ev *Event) fold() *folded {
 // withoutTypes answers content without the blocks of some types, and whether
 // it held any.
 func withoutTypes(content json.RawMessage, types ...string) (json.RawMessage, bool) {
-	var kept []json.RawMessage
 	cut := false
-	_ = eachItem(content, func(_ int, block json.RawMessage) {
-		if slices.Contains(types, textOf(fieldOf(block, "type"))) {
-			cut = true
-		} else {
-			kept = append(kept, block)
-		}
-	})
+	unwanted := func(block json.RawMessage) bool {
+		kind := fieldOf(block, "type")
+		return kind != nil && slices.ContainsFunc(types, func(t string) bool { return isText(kind, t) })
+	}
+	_ = eachItem(content, func(_ int, block json.RawMessage) { cut = cut || unwanted(block) })
 	if !cut {
 		return content, false
 	}
+	var kept []json.RawMessage
+	_ = eachItem(content, func(_ int, block json.RawMessage) {
+		if !unwanted(block) {
+			kept = append(kept, block)
+		}
+	})
 	return joinArray(kept), true
 }
 
@@ -322,7 +330,7 @@ func renamed(ev *Event, names map[int]string) json.RawMessage {
 	n := -1
 	content, _ := withoutTypes(fieldOf(ev.Data, "content"), "tool_result")
 	content = mapBlocks(content, func(block json.RawMessage) json.RawMessage {
-		if textOf(fieldOf(block, "type")) != "tool_use" {
+		if !isText(fieldOf(block, "type"), "tool_use") {
 			return block
 		}
 		n++

@@ -166,12 +166,20 @@ func eachItem(raw json.RawMessage, yield func(i int, v json.RawMessage)) error {
 // fieldOf answers one member of a JSON object, or nil.
 func fieldOf(raw json.RawMessage, name string) (found json.RawMessage) {
 	_ = eachMember(raw, func(n, v json.RawMessage) bool {
-		if string(n[1:len(n)-1]) == name || (bytes.IndexByte(n, '\\') >= 0 && textOf(n) == name) {
+		if isText(n, name) {
 			found = v
 		}
 		return found == nil
 	})
 	return found
+}
+
+// isText says whether a value is the string s.
+func isText(raw json.RawMessage, s string) bool {
+	if len(raw) < 2 || raw[0] != '"' {
+		return false
+	}
+	return string(raw[1:len(raw)-1]) == s || (bytes.IndexByte(raw, '\\') >= 0 && textOf(raw) == s)
 }
 
 // textOf answers the text of a JSON string, or "" for any other value.
@@ -187,6 +195,15 @@ func textOf(raw json.RawMessage) string {
 		return ""
 	}
 	return string(s)
+}
+
+// wholeOf answers a whole JSON number, or 0 for any other value.
+func wholeOf(raw json.RawMessage) int64 {
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // quote answers s as a JSON string.

@@ -34,16 +34,9 @@ type state struct {
 
 // noteData is the union of the fields that state reads from kernel events.
 type noteData struct {
-	ScopeID  string `json:"scope_id"`
-	Owner    string `json:"owner"`
-	Parent   string `json:"parent"`
-	Refund   bool   `json:"refund"`
-	Amount   int64  `json:"amount"`
-	Reserved int64  `json:"reserved"`
-	Returned int64  `json:"returned"`
-	Tag      string `json:"tag"`
-	Child    string `json:"child"`
-	Epoch    int64  `json:"epoch"`
+	ScopeID, Owner, Parent, Tag, Child string
+	Amount, Reserved, Returned, Epoch  int64
+	Refund                             bool
 }
 
 // apply moves the state over one event.
@@ -140,8 +133,33 @@ func (st *state) move(n int64) {
 	st.Balance = max(0, st.Balance+n)
 }
 
+// note reads a kernel event. A field of another type reads as absent.
 func (ev *Event) note() (d noteData) {
-	_ = json.Unmarshal(ev.Data, &d) // a field of another type reads as absent
+	_ = eachField(ev.Data, func(name string, v json.RawMessage) bool {
+		switch name {
+		case "scope_id":
+			d.ScopeID = textOf(v)
+		case "owner":
+			d.Owner = textOf(v)
+		case "parent":
+			d.Parent = textOf(v)
+		case "tag":
+			d.Tag = textOf(v)
+		case "child":
+			d.Child = textOf(v)
+		case "refund":
+			d.Refund = string(v) == "true"
+		case "amount":
+			d.Amount = wholeOf(v)
+		case "reserved":
+			d.Reserved = wholeOf(v)
+		case "returned":
+			d.Returned = wholeOf(v)
+		case "epoch":
+			d.Epoch = wholeOf(v)
+		}
+		return true
+	})
 	return d
 }
 

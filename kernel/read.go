@@ -129,17 +129,28 @@ func (s *Session) beats(ctx context.Context, n int) ([]BeatRecord, error) {
 	if err := s.reach(ctx, groups[0].First); err != nil {
 		return nil, err
 	}
-	at := make(map[string]int, len(groups))
-	out := make([]BeatRecord, len(groups))
+	return sorted(s.tail.since(groups[0].First), groups), nil
+}
+
+// sorted puts events to the beats they belong to.
+func sorted(events []*Event, groups []store.Group) []BeatRecord {
+	out, at := make([]BeatRecord, len(groups)), make(map[string]int, len(groups))
 	for i, g := range groups {
 		at[g.ID], out[i].ID = i, g.ID
 	}
-	for _, ev := range s.tail.since(groups[0].First) {
-		if i, ok := at[ev.Beat]; ok {
-			out[i].Events = append(out[i].Events, ev)
+	for from := 0; from < len(events); {
+		to := from + 1
+		for to < len(events) && events[to].Beat == events[from].Beat {
+			to++
 		}
+		if i, ok := at[events[from].Beat]; ok && out[i].Events == nil {
+			out[i].Events = events[from:to:to] // nearly always all of them
+		} else if ok {
+			out[i].Events = append(out[i].Events, events[from:to]...)
+		}
+		from = to
 	}
-	return out, nil
+	return out
 }
 
 // groups answers the last n rows of the group index, from memory when it can.

@@ -127,8 +127,6 @@ func device(t testing.TB, c kernel.Config) *kernel.Device {
 	return d
 }
 
-type handler func(context.Context, json.RawMessage, kernel.ToolContext) (json.RawMessage, error)
-
 func gives(result string) kernel.Handler {
 	return func(context.Context, json.RawMessage, kernel.ToolContext) (json.RawMessage, error) {
 		return json.RawMessage(result), nil

@@ -83,12 +83,15 @@ func brokenAnswer(format string, args ...any) error {
 
 // takeBlock answers a block as it is recorded, and lists the call it asks for.
 func (b *beat) takeBlock(i int, block json.RawMessage) (json.RawMessage, error) {
+	switch {
+	case block[0] != '{':
+		return block, brokenAnswer("content[%d]: got %s, want an object", i+1, typeOf(block))
+	case !isText(fieldOf(block, "type"), "tool_use"):
+		return block, nil
+	}
 	fields, err := objectFields(block)
 	if err != nil {
 		return block, brokenAnswer("content[%d]: %s", i+1, err)
-	}
-	if textOf(fields["type"]) != "tool_use" {
-		return block, nil
 	}
 	c := &Call{Name: textOf(fields["name"]), Args: fields["input"]}
 	if c.Name == "" {
@@ -385,6 +388,11 @@ func (b *beat) resultEvent(c *Call, result json.RawMessage, err error, extra map
 			err = &toolFault{"bad_result", fmt.Sprintf("tool %q answered what cannot be recorded: %s", c.Name, verr)}
 		}
 	}
+	run := ToolRun{CallID: c.ID, Name: c.Name, OK: err == nil}
+	if err == nil && extra == nil {
+		o := newObject(len(result)+64).text("call_id", c.ID).raw("ok", json.RawMessage("true")).raw("result", result)
+		return noted(madeEvent(ToolResult, b.id, o.json()), mended), run
+	}
 	fields := map[string]any{"call_id": c.ID, "ok": err == nil, "result": result}
 	maps.Copy(fields, extra)
 	if err != nil {
@@ -395,7 +403,7 @@ func (b *beat) resultEvent(c *Call, result json.RawMessage, err error, extra map
 			fields[tf.mark] = true
 		}
 	}
-	return noted(kernelEvent(ToolResult, b.id, fields), mended), ToolRun{CallID: c.ID, Name: c.Name, OK: err == nil}
+	return noted(kernelEvent(ToolResult, b.id, fields), mended), run
 }
 
 func firstBytes(s string, n int) string {

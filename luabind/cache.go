@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -86,6 +87,7 @@ func compileNew(name, source string) (p *lua.FunctionProto, err error) {
 	if err != nil {
 		return nil, syntaxError(name, source, err)
 	}
+	mendAssignments(reflect.ValueOf(chunk))
 	p, err = lua.Compile(chunk, name)
 	if err != nil {
 		return nil, syntaxError(name, source, err)

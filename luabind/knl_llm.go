@@ -217,11 +217,12 @@ func answerOf(c *Call, out []lua.LValue) (*kernel.Answer, error) {
 		return nil, err
 	}
 	if content := t.RawGetString("content"); content != lua.LNil {
-		raw, err := AppendJSON(nil, t, &Encoding{Name: "answer", ListFields: true, AsIs: true})
-		if err != nil {
+		if a.Content, err = toJSON("content", content); err != nil {
 			return nil, broken("%s", err)
 		}
-		a.Content = kernel.Field(raw, "content")
+		if string(a.Content) == "{}" { // an empty table that nobody tagged
+			a.Content = json.RawMessage("[]")
+		}
 	}
 	return a, nil
 }

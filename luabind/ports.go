@@ -52,6 +52,9 @@ func PortsModule(p *Ports) *Module {
 				Name: "default", Args: []Arg{{Name: "own", Kind: Userdata, Optional: true, Type: "port"}}, Returns: "port?",
 				Doc: "What --model chose; without it own, the script's own port.",
 				Fn: func(c *Call) (int, error) {
+					if own, ok := c.Arg(1).(*lua.LUserData); c.Given(1) && (!ok || !isPort(own)) {
+						return 0, c.ArgMistake(1, "a port")
+					}
 					if p.Model == "" {
 						return c.Return(c.Arg(1))
 					}
@@ -80,6 +83,11 @@ var portType = &Type{
 }
 
 var confArg = []Arg{{Name: "conf", Kind: Table, Optional: true}}
+
+func isPort(ud *lua.LUserData) bool {
+	_, ok := ud.Value.(*openPort)
+	return ok
+}
 
 // confOf reads argument i over base.
 func confOf(c *Call, i int, base port.Conf) (port.Conf, error) {

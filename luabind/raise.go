@@ -74,6 +74,9 @@ func clearer(t *thread, text string) lua.LValue {
 	if strings.HasPrefix(text, " ") {
 		text = t.where() + text[1:]
 	}
+	if strings.Contains(text, "bad argument #") { // the library's name for a function that no Lua called
+		text = strings.Replace(text, " to main chunk (", " to '?' (", 1)
+	}
 	if head, ok := strings.CutSuffix(text, callOfNothing); ok {
 		text = head + t.deadCall()
 	}
@@ -96,7 +99,6 @@ func (t *thread) deadCall() string {
 // goError answers r as Go code gets it.
 func (vm *VM) goError(r *raised) error {
 	if r.abort != nil {
-		vm.meter.hurry()
 		return r.abort.err
 	}
 	r.keepTrace()

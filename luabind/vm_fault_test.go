@@ -26,6 +26,7 @@ var libraryFaults = []struct{ name, source string }{
 		local t = setmetatable({}, { __index = function(_, k) return coroutine.yield(k) end })
 		local co = coroutine.wrap(function() local v = t.key; return v end)
 		return co() == "key" and co(5) == 5`},
+	{"a swap of locals loses one", `local a, b = 1, 2; a, b = b, a; return a == 2 and b == 1`},
 	{"math.huge is finite", `return math.huge == 1 / 0`},
 	{"tonumber knows no exponent without a point", `return tonumber("1e3") == 1000`},
 	{"tonumber counts a sign into no hexadecimal", `return tonumber("-0x10") == -16`},

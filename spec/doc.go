@@ -3,6 +3,7 @@
 // that hold the tree against its own rules.
 //
 //	file             holds
+//	spec_test.go     the run of every spec in both modes, and that no function is without
 //	layout_test.go   what stands where, and what may import what
 //	house_test.go    the rules of style that a machine can see
 package spec

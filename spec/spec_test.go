@@ -3,7 +3,7 @@ package spec
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,7 +48,7 @@ func specVM(t *testing.T, dir string, dev bool) *luabind.VM {
 		Options: kernel.Options{},
 		Version: "0.0.0-spec",
 	})
-	modules = append(modules, luabind.Std(luabind.StdOptions{})...)
+	modules = append(modules, luabind.Std(luabind.StdOptions{Log: io.Discard})...)
 	modules = append(modules, luabind.PortsModule(&luabind.Ports{Registry: port.Registry{script.Name: script.New(nil)}}))
 	vm, err := luabind.New(luabind.Config{
 		Embedded:  lua.FS,
@@ -86,12 +86,14 @@ func runSpec(t *testing.T, name string, dev bool) (cases []caseResult) {
 }
 
 // TestSpecs runs every spec file as knl spec does, with the checks of dev mode
-// and without them.
+// and without them, and then holds them against what a script can reach.
 func TestSpecs(t *testing.T) {
-	for mode, dev := range map[string]bool{"dev": true, "prod": false} {
+	var described []string
+	for _, mode := range []string{"dev", "prod"} {
 		for _, name := range specFiles(t) {
 			t.Run(mode+"/"+name, func(t *testing.T) {
-				for _, c := range runSpec(t, name, dev) {
+				for _, c := range runSpec(t, name, mode == "dev") {
+					described = append(described, c.Path[:len(c.Path)-1]...)
 					if c.Status != "passed" {
 						t.Errorf("%s:%d: %s\n%s\n%s", c.File, c.Line, c.Name, c.Message, c.Traceback)
 					}
@@ -99,23 +101,14 @@ func TestSpecs(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestEveryFunctionHasACase holds the specs against what a script can reach: a
-// function has a block that opens with its name, with a case in it.
-func TestEveryFunctionHasACase(t *testing.T) {
-	var described []string
-	for _, name := range specFiles(t) {
-		for _, c := range runSpec(t, name, false) {
-			described = append(described, c.Path[:len(c.Path)-1]...)
+	t.Run("every function", func(t *testing.T) {
+		for _, place := range reachable(t) {
+			named := func(block string) bool { return block == place || strings.HasPrefix(block, place+" ") }
+			if !slices.ContainsFunc(described, named) {
+				t.Errorf("%s: has no case; write one under describe(%q, …) in the spec of its noun", place, place)
+			}
 		}
-	}
-	for _, place := range reachable(t) {
-		named := func(block string) bool { return block == place || strings.HasPrefix(block, place+" ") }
-		if !slices.ContainsFunc(described, named) {
-			t.Errorf("%s: no case is in a block of that name; write describe(%q, …) in the spec of its noun", place, place)
-		}
-	}
+	})
 }
 
 // reachable answers the functions of the host modules and of the modules that
@@ -131,13 +124,11 @@ func reachable(t *testing.T) (places []string) {
 			places[#places + 1] = word
 		end
 		return places`)
-	if err != nil {
-		require.NoError(t, err)
-	}
+	require.NoError(t, err)
 	text, err := luabind.AppendJSON(nil, out[0], nil)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &places))
 	slices.Sort(places)
-	require.Greater(t, len(places), 80, fmt.Sprint(places))
+	require.Greater(t, len(places), 80)
 	return places
 }

@@ -3,12 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"slices"
 	"strings"
 
-	"charm.land/fang/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -65,9 +63,6 @@ func usageFault(err error) error {
 	}
 	return misuse("knl help shows what there is", "%s", err)
 }
-
-// quietly leaves the printing of errors to ui.end.
-func quietly(io.Writer, fang.Styles, error) {}
 
 // flagFault says what is wrong with a flag, with the nearest name.
 func (a *app) flagFault(cmd *cobra.Command, err error) error {

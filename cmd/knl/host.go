@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/knl-run/knl/kernel"
@@ -35,6 +37,63 @@ func (a *app) newHost() *host {
 
 // providers are the ports that --model and ports.from may choose.
 var providers = port.Registry{}
+
+// masked answers w with the secrets that scripts read hidden.
+func (h *host) masked(w io.Writer) io.Writer { return maskedWriter{w, h.mask} }
+
+type maskedWriter struct {
+	io.Writer
+	mask *luabind.Masker
+}
+
+func (m maskedWriter) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(m.Writer, m.mask.Mask(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// maskedJSON answers raw with the secrets in its texts hidden.
+func (h *host) maskedJSON(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		panic("BUG: a result is no JSON: " + err.Error())
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(h.maskedValue(v)); err != nil {
+		panic("BUG: a result does not encode: " + err.Error())
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+func (h *host) maskedValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return h.mask.Mask(v)
+	case json.Number:
+		if text := h.mask.Mask(v.String()); text != v.String() {
+			return text
+		}
+	case []any:
+		for i := range v {
+			v[i] = h.maskedValue(v[i])
+		}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, x := range v {
+			out[h.mask.Mask(k)] = h.maskedValue(x)
+		}
+		return out
+	}
+	return v
+}
 
 // modelFault answers why --model names no model, or nil.
 func modelFault(model string) error {

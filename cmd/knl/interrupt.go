@@ -15,6 +15,10 @@ var errInterrupted = errors.New("interrupted")
 // errInterrupted as its cause. The second one ends the process at once: what
 // was acknowledged is on disk.
 func interruptible(parent context.Context) (ctx context.Context, stop func()) {
+	return onSignals(parent, os.Exit)
+}
+
+func onSignals(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -24,7 +28,7 @@ func interruptible(parent context.Context) (ctx context.Context, stop func()) {
 			select {
 			case <-signals:
 				if n > 0 {
-					os.Exit(exitInterrupted)
+					exit(exitInterrupted)
 				}
 				cancel(errInterrupted)
 			case <-done:

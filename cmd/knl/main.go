@@ -87,7 +87,8 @@ func main() {
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
-	err := fang.Execute(ctx, root, fang.WithVersion(version()), fang.WithoutManpage(), fang.WithErrorHandler(quietly))
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.help(ctx, cmd) })
+	err := root.ExecuteContext(ctx)
 	if err != nil {
 		err = usageFault(err)
 	} else {
@@ -96,12 +97,27 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return a.ui.end(a.name, err)
 }
 
+// help prints the help of cmd. Fang asks the terminal for its colours, which
+// takes a while: so it gets a command line of its own, and only when there is
+// help to print.
+func (a *app) help(ctx context.Context, cmd *cobra.Command) {
+	root := a.root()
+	root.SetArgs(append(strings.Fields(cmd.CommandPath())[1:], "--help"))
+	if err := fang.Execute(ctx, root, fang.WithVersion(version()), fang.WithoutManpage()); err != nil {
+		a.err = err
+	}
+}
+
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "knl",
 		Short: "Durable agent loops in Lua",
 		Long:  usage,
 		Args:  cobra.ArbitraryArgs,
+
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 var binary string
 
 func TestMain(m *testing.M) {
+	childMain()
 	dir, err := os.MkdirTemp("", "knl-test-")
 	if err != nil {
 		panic(err)
@@ -153,6 +156,18 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		ts.Check(os.WriteFile(name, text, 0o600))
 	}
+}
+
+func TestSecondSignalExitsAtOnce(t *testing.T) {
+	code := make(chan int, 1)
+	ctx, stop := onSignals(context.Background(), func(c int) { code <- c })
+	defer stop()
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
+	<-ctx.Done()
+	require.True(t, interrupted(ctx))
+	require.Empty(t, code)
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGINT))
+	require.Equal(t, exitInterrupted, <-code)
 }
 
 func TestVisible(t *testing.T) {

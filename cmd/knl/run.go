@@ -82,14 +82,14 @@ func (a *app) runScript(ctx context.Context, f runFlags, s script) (err error) {
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	h := a.newHost()
+	s.host, s.stdout = h, a.ui.out
+	if a.flags.json {
+		s.stdout = a.ui.err
+	}
 	if s.session != "" {
 		if s.session, err = h.resumable(ctx, s.session); err != nil {
 			return errors.Join(err, h.stores.close())
 		}
-	}
-	s.host, s.stdout = h, a.ui.out
-	if a.flags.json {
-		s.stdout = a.ui.err
 	}
 	began := time.Now()
 	r := s.run(ctx)
@@ -99,18 +99,20 @@ func (a *app) runScript(ctx context.Context, f runFlags, s script) (err error) {
 		r.err = r.odd
 	}
 	code, why := r.reason(interrupted(ctx))
+	why = h.mask.Mask(why)
 	if !f.quiet {
 		a.summary(t, code, time.Since(began))
 	}
 	if a.flags.json {
-		if err := a.ui.json(r.document(code, h.mask.Mask(why), t)); err != nil {
+		r.value = h.maskedJSON(r.value)
+		if err := a.ui.json(r.document(code, why, t)); err != nil {
 			return err
 		}
 	}
 	if code == exitDone {
 		return nil
 	}
-	return &fault{code: code, err: ended{h.mask.Mask(why), r.err}}
+	return &fault{code: code, err: ended{why, r.err}}
 }
 
 // ended is why a run is not done: words of its own, and the raised error behind

@@ -61,22 +61,12 @@ end`
 
 // run runs the script to its end.
 func (s *script) run(ctx context.Context) (r result) {
-	source, err := os.ReadFile(s.path)
-	if err != nil {
-		return result{err: err}
-	}
-	vm, err := luabind.New(s.config())
+	vm, source, err := s.open(ctx)
 	if err != nil {
 		return result{err: err}
 	}
 	defer func() { r.err = errors.Join(r.err, vm.Close()) }()
-	vm.SetArgs(s.path, s.args)
-	if s.session != "" {
-		if _, err := vm.RunString(ctx, "=resume", "arg.session = "+luaText(s.session)); err != nil {
-			return result{err: err}
-		}
-	}
-	values, err := vm.RunString(ctx, s.path, string(source))
+	values, err := vm.RunString(ctx, s.path, source)
 	if err != nil || len(values) == 0 {
 		return result{value: json.RawMessage("null"), err: err}
 	}
@@ -84,29 +74,40 @@ func (s *script) run(ctx context.Context) (r result) {
 	if r.odd != nil {
 		r.value = nil
 	}
-	judges, err := vm.RunString(context.WithoutCancel(ctx), "=verdict", judge)
+	ctx = context.WithoutCancel(ctx) // a script that an interrupt let end is judged too
+	judges, err := vm.RunString(ctx, "=judge", judge)
 	if err != nil {
-		panic("BUG: the judge does not compile: " + err.Error())
+		return result{err: err}
 	}
-	fields, err := vm.Run(context.WithoutCancel(ctx), judges[0], values[0])
-	if err != nil {
-		r.err = err
+	if values, r.err = vm.Run(ctx, judges[0], values[0]); r.err != nil {
 		return r
 	}
-	text, err := luabind.AppendJSON(nil, fields[0], nil)
-	if err == nil {
-		err = json.Unmarshal(text, &r.verdict)
-	}
-	if err != nil {
-		panic("BUG: the judge answers no verdict: " + err.Error())
-	}
+	r.verdict = verdictOf(luabind.AppendJSON(nil, values[0], nil))
 	return r
+}
+
+// open makes the VM of the script, with its arg, and reads the source.
+func (s *script) open(ctx context.Context) (vm *luabind.VM, source string, err error) {
+	text, err := os.ReadFile(s.path)
+	if err != nil {
+		return nil, "", err
+	}
+	if vm, err = luabind.New(s.config()); err != nil {
+		return nil, "", err
+	}
+	vm.SetArgs(s.path, s.args)
+	if s.session != "" {
+		if _, err := vm.RunString(ctx, "=resume", "arg.session = "+luaText(s.session)); err != nil {
+			return nil, "", errors.Join(err, vm.Close())
+		}
+	}
+	return vm, string(text), nil
 }
 
 func (s *script) config() luabind.Config {
 	return luabind.Config{
-		Stdout:    s.stdout,
-		Stderr:    s.host.app.ui.err,
+		Stdout:    s.host.masked(s.stdout),
+		Stderr:    s.host.masked(s.host.app.ui.err),
 		Embedded:  lua.FS,
 		Project:   ".",
 		ScriptDir: filepath.Dir(s.path),
@@ -115,6 +116,17 @@ func (s *script) config() luabind.Config {
 		Limits:    s.limits,
 		Warn:      func(text string) { s.host.app.ui.note("knl: %s", s.host.mask.Mask(text)) },
 	}
+}
+
+// verdictOf reads what judge answered.
+func verdictOf(text []byte, err error) (v verdict) {
+	if err == nil {
+		err = json.Unmarshal(text, &v)
+	}
+	if err != nil {
+		panic("BUG: the judge answers no verdict: " + err.Error())
+	}
+	return v
 }
 
 // scriptFault answers why the file at path cannot be a script, or nil.

@@ -20,6 +20,10 @@ import (
 // memory is what --store says for a store that lives as long as the process.
 const memory = "mem"
 
+// openStore holds the store of a folder or reaches its holder; tests put a store
+// in its place that stops at a write.
+var openStore = sockstore.Open
+
 // place is a store opened to be looked at.
 type place struct {
 	dir    string
@@ -106,7 +110,7 @@ func (s *stores) open(spec string) (store.Store, error) {
 	if st := s.opened[key]; st != nil {
 		return st, nil
 	}
-	st, held, err := sockstore.Open(context.Background(), spec, pebblestore.Options{})
+	st, held, err := openStore(context.Background(), spec, pebblestore.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -63,8 +63,12 @@ func TestEveryFailingOperation(t *testing.T) {
 		{"all writes from the n-th fail", true, writes},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			step := int64(1)
+			if testing.Short() { // for the race detector, which is slow
+				step = 7
+			}
 			n, hit := int64(0), true
-			for ; hit; n++ {
+			for ; hit; n += step {
 				hit = failAt(t, n, c.onwards, c.kinds)
 			}
 			require.Greater(t, n, int64(80), "the history has that many operations")

@@ -233,6 +233,10 @@ func TestAStoppedHolderLetsItsClientsGiveUp(t *testing.T) {
 	require.False(t, held)
 	defer st.Close()
 	require.NoError(t, holder.Process.Signal(syscall.SIGSTOP))
+	var state syscall.WaitStatus
+	_, err = syscall.Wait4(holder.Process.Pid, &state, syscall.WUNTRACED, nil)
+	require.NoError(t, err)
+	require.True(t, state.Stopped())
 	soon, stop := context.WithTimeout(bg, 50*time.Millisecond)
 	defer stop()
 	_, err = st.Head(soon, "holder")

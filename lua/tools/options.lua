@@ -23,7 +23,9 @@ local function distance(a, b)
     row[0] = i
     for j = 1, #b do
       local cost = a:byte(i) == b:byte(j) and 0 or 1
-      diagonal, row[j] = row[j], math.min(row[j] + 1, row[j - 1] + 1, diagonal + cost)
+      local above = row[j]
+      row[j] = math.min(above + 1, row[j - 1] + 1, diagonal + cost)
+      diagonal = above
     end
   end
   return row[#b]

@@ -44,11 +44,13 @@ local function split(text)
       if not piece then
         return nil, text:sub(i)
       end
-      word, i = (word or "") .. piece, close
+      word = (word or "") .. piece
+      i = close
     elseif c == "\\" or c:find(NEEDS_SHELL) then
       return nil, c
     elseif c:find("%s") then
-      words[#words + 1], word = word, nil
+      words[#words + 1] = word
+      word = nil
     else
       word = (word or "") .. c
     end

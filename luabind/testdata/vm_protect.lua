@@ -219,4 +219,14 @@ assert(e == " x")
 local ok, e = pcall(error, "attempt to call a non-function object", 0)
 assert(e == "attempt to call a non-function object")
 local ok, e = pcall(string.rep)
-assert(e:find("bad argument #1 to rep"), e)
+assert(e:find("bad argument #1 to '?' (string expected, got nil)", 1, true), e)
+---
+-- Nor does it take back one whose upvalues an error from elsewhere left open.
+local kept
+pcall(function()
+  local mine = "mine"
+  kept = function() return mine end
+  coroutine.wrap(function() error("from the coroutine") end)()
+end)
+for i = 1, 20 do pcall(function(...) local a, b, c, d = 1, 2, 3, 4; return a + b + c + d end, i, i, i) end
+assert(kept() == "mine", tostring(kept()))

@@ -2,7 +2,7 @@
 local task = require("std.task")
 local order = {}
 local a, b = task.scope(function(s)
-  s:spawn(function() task.sleep(20); order[#order + 1] = "slow" end)
+  s:spawn(function() repeat task.sleep(1) until #order == 2; order[#order + 1] = "slow" end)
   s:spawn(function() task.sleep(1); order[#order + 1] = "fast" end)
   order[#order + 1] = "body"
   return 1, 2
