@@ -28,7 +28,7 @@ spec: build
 	bin/knl spec --prod spec lua
 
 race:
-	CGO_ENABLED=1 $(GO) test -race $(CONCURRENT)
+	CGO_ENABLED=1 $(GO) test -race -short $(CONCURRENT)
 
 # fuzz gives every fuzz target FUZZTIME.
 fuzz:

@@ -13,17 +13,17 @@ local fixture = std.path.join(std.path.dirname(arg[0]), "testdata/broken")
 
 -- The scripted model. It says the next step once the one before was answered,
 -- so a resumed run goes on where the log ends.
+local function change(search, replace)
+  return { "search_replace", { path = "words.go", search = search, replace = replace } }
+end
+
 local steps = {
   { calls = { { "sh", { command = "go test ./..." } } } },
   { calls = { { "read", { path = "words.go" } } } },
-  { text = "A typo.", calls = { { "search_replace", { path = "words.go", search = "longest := wrod", replace = "longest := word" } } } },
-  { text = "I misread it.", calls = { { "search_replace", { path = "words.go", search = "longest = wrod", replace = "longest = word" } } } },
+  { text = "A typo.", calls = { change("longest := wrod", "longest := word") } },
+  { text = "I misread the line.", calls = { change("longest = wrod", "longest = word") } },
   { calls = { { "sh", { command = "go test ./..." } } } },
-  { calls = { { "search_replace", {
-    path = "words.go",
-    search = 'strings.Split(text, " ")',
-    replace = "strings.Fields(strings.ToLower(text))",
-  } } } },
+  { calls = { change('strings.Split(text, " ")', "strings.Fields(strings.ToLower(text))") } },
 }
 
 local function scripted(request)
@@ -39,8 +39,8 @@ local function scripted(request)
 end
 
 local function go_test(folder)
-  return std.sh.run({ "go", "test", "./..." },
-    { cwd = folder, timeout = 300, env = { GOPROXY = "off", GOTOOLCHAIN = "local", GOWORK = "off" } })
+  local env = { GOPROXY = "off", GOTOOLCHAIN = "local", GOWORK = "off" }
+  return std.sh.run({ "go", "test", "./..." }, { cwd = folder, timeout = 300, env = env })
 end
 
 -- What makes the session start: the copy, and the task as its first message.
@@ -55,7 +55,8 @@ local function begin(session, folder)
 end
 
 local budget = { amount = tonumber(arg[1]) or 12, tag = "beats" }
-local session = arg.session and knl.resume{ session = arg.session, budget = budget } or knl.open{ budget = budget }
+local session = arg.session and knl.resume{ session = arg.session, budget = budget }
+  or knl.open{ budget = budget }
 local folder = "bin/fix_the_build/" .. session:id()
 begin(session, folder)
 
@@ -78,7 +79,8 @@ while test.code ~= 0 do
   end
   test = go_test(folder)
   if test.code ~= 0 and #outcome.out.tools == 0 then
-    session:append{ kind = "msg_user", data = { content = "go test still says:\n" .. test.stdout .. test.stderr } }
+    local said = "go test still says:\n" .. test.stdout .. test.stderr
+    session:append{ kind = "msg_user", data = { content = said } }
   end
 end
 

@@ -58,9 +58,12 @@ describe("stub", function()
   end)
 
   it("refuses what is no table, no field, no function", function()
-    assert.errors_at_line(function() stub(nil, "f") end, 0, "stub: argument 1: got nil, want a table")
-    assert.errors_at_line(function() stub(t, "ff") end, 0, 'stub: the table has no "ff", nothing to stand in for')
-    assert.errors_at_line(function() stub(t, "f", 1) end, 0, "stub: argument 3: got number, want a function or nothing")
+    assert.errors_at_line(function() stub(nil, "f") end, 0,
+      "stub: argument 1: got nil, want a table")
+    assert.errors_at_line(function() stub(t, "ff") end, 0,
+      'stub: the table has no "ff", nothing to stand in for')
+    assert.errors_at_line(function() stub(t, "f", 1) end, 0,
+      "stub: argument 3: got number, want a function or nothing")
   end)
 end)
 
@@ -69,14 +72,16 @@ describe("assert", function()
     local a, b, c = assert(1, nil, 3)
     assert.same({ 1, nil, 3 }, { a, b, c })
     local here = debug.getinfo(1).currentline
-    assert.errors_at_line(function() assert(false, "why") end, 0, ("assert_spec.lua:%d: why"):format(here + 1))
+    assert.errors_at_line(function() assert(false, "why") end, 0,
+      ("assert_spec.lua:%d: why"):format(here + 1))
     assert.errors_at_line(function() assert(nil) end, 0, "assertion failed!")
     local t = {}
     assert.equal(t, assert.has_error(function() assert(false, t) end))
   end)
 
   it("names its words when one is unknown", function()
-    assert.errors_at_line(function() assert.equals(1, 1) end, 0, "assert.equals: no such assertion (known: equal, ")
+    assert.errors_at_line(function() assert.equals(1, 1) end, 0,
+      "assert.equals: no such assertion (known: equal, ")
   end)
 end)
 
@@ -94,7 +99,8 @@ describe("assert.equal", function()
   end)
 
   it("shows the line where long texts differ", function()
-    fails('equal: line 2: want "two", got "2"', function() assert.equal("one\ntwo\nthree", "one\n2\nthree") end)
+    fails('equal: line 2: want "two", got "2"',
+      function() assert.equal("one\ntwo\nthree", "one\n2\nthree") end)
     fails('equal: line 2: want the end, got ""', function() assert.equal("a", "a\n") end)
   end)
 end)
@@ -179,7 +185,8 @@ describe("assert.matches", function()
   end)
 
   it("wants a pattern", function()
-    assert.errors_at_line(function() assert.matches(nil, "abc") end, 0, "assert.matches: argument 1: got nil, want a pattern")
+    assert.errors_at_line(function() assert.matches(nil, "abc") end, 0,
+      "assert.matches: argument 1: got nil, want a pattern")
   end)
 end)
 
@@ -192,7 +199,8 @@ describe("assert.near", function()
   end)
 
   it("wants to know how far", function()
-    assert.errors_at_line(function() assert.near(1, 1) end, 0, "assert.near: got number and nil, want a number and how far")
+    assert.errors_at_line(function() assert.near(1, 1) end, 0,
+      "assert.near: got number and nil, want a number and how far")
   end)
 end)
 
@@ -207,11 +215,13 @@ describe("assert.has_error", function()
   it("fails when nothing is raised, or something else", function()
     fails("has_error: nothing was raised, want an error", function() assert.has_error(nothing) end)
     fails('has_error: nothing was raised, want "x"', function() assert.has_error(nothing, "x") end)
-    fails('has_error: want "x", got "abc"', function() assert.has_error(function() error("abc", 0) end, "x") end)
+    fails('has_error: want "x", got "abc"',
+      function() assert.has_error(function() error("abc", 0) end, "x") end)
   end)
 
   it("wants a function", function()
-    assert.errors_at_line(function() assert.has_error("x") end, 0, "assert.has_error: argument 1: got string, want a function")
+    assert.errors_at_line(function() assert.has_error("x") end, 0,
+      "assert.has_error: argument 1: got string, want a function")
   end)
 end)
 
@@ -233,6 +243,7 @@ describe("assert.errors_at_line", function()
   end)
 
   it("wants a function and a number", function()
-    assert.errors_at_line(function() assert.errors_at_line(nothing) end, 0, "errors_at_line: got function and nil")
+    assert.errors_at_line(function() assert.errors_at_line(nothing) end, 0,
+      "errors_at_line: got function and nil")
   end)
 end)

@@ -35,7 +35,8 @@ local usage = { input_tokens = 1, output_tokens = 2, thinking_tokens = 0 }
 describe("knl.beat", function()
   it("answers what the model said", function()
     local s = seeded()
-    local o = knl.beat(s, knl.device{ llm = script{ text = "hello", usage = { input_tokens = 7, output_tokens = 3 } } })
+    local o = knl.beat(s,
+      knl.device{ llm = script{ text = "hello", usage = { input_tokens = 7, output_tokens = 3 } } })
     assert.equal("ok", o.status)
     assert.same({ { type = "text", text = "hello" } }, o.out.content)
     assert.equal("end_turn", o.out.stop_reason)
@@ -49,7 +50,8 @@ describe("knl.beat", function()
     local s = seeded{ budget = { amount = 5 } }
     local d = knl.device{
       llm = script{ calls = { { "a" }, { "b" } } },
-      tools = { a = { handler = function() return "A" end }, b = { handler = function() return "B" end, effects = "read" } },
+      tools = { a = { handler = function() return "A" end },
+        b = { handler = function() return "B" end, effects = "read" } },
     }
     local o = knl.beat(s, d)
     assert.equal("budget_reserved llm_request llm_response tool_call tool_result tool_call tool_result", kinds(s, 4))
@@ -99,7 +101,8 @@ describe("knl.beat", function()
 
   it("sends tool_choice and params with the request", function()
     local s = seeded()
-    local o = knl.beat(s, knl.device{ llm = script{ text = "a" } }, { tool_choice = "none", params = { temperature = 0.5 } })
+    local o = knl.beat(s, knl.device{ llm = script{ text = "a" } },
+      { tool_choice = "none", params = { temperature = 0.5 } })
     local request = s:request(o.out.beat)
     assert.equal("none", request.tool_choice)
     assert.same({ temperature = 0.5 }, request.params)
@@ -115,7 +118,8 @@ describe("knl.beat", function()
 
   it("stops at its deadline", function()
     local s = seeded()
-    local o = knl.beat(s, knl.device{ llm = script{ text = "late", delay = 600 } }, { deadline = 0.01 })
+    local o = knl.beat(s, knl.device{ llm = script{ text = "late", delay = 600 } },
+      { deadline = 0.01 })
     assert.same({ status = "stopped", reason = "deadline" }, o)
     assert.equal("llm_request llm_call_failed", kinds(s, 3))
   end)
@@ -155,15 +159,18 @@ describe("knl.beat", function()
     assert.equal("slow down", o.detail.message)
     local note = s:view("tail", { n = 1 })[1]
     assert.equal("llm_call_failed", note.kind)
-    assert.same({ error = "slow down", kind = "rate_limited", retryable = true, retry_after = 3, status = 429 }, note.data)
+    assert.same({ error = "slow down", kind = "rate_limited", retryable = true, retry_after = 3,
+      status = 429 }, note.data)
   end)
 
   it("takes nil and a reason for a failed call", function()
     local o = answered(function() return nil, "the line is dead" end)
     assert.equal("unknown", o.detail.kind)
     assert.equal("the line is dead", o.detail.message)
-    o = answered(function() return nil, { kind = "overloaded", message = "busy", retry_after = 2 } end)
-    assert.same({ "overloaded", true, 2 }, { o.detail.kind, o.detail.retryable, o.detail.retry_after })
+    o = answered(function() return nil,
+      { kind = "overloaded", message = "busy", retry_after = 2 } end)
+    assert.same({ "overloaded", true, 2 },
+      { o.detail.kind, o.detail.retryable, o.detail.retry_after })
     o = answered(function() return nil, { kind = "weird", message = "x" } end)
     assert.same({ "unknown", false }, { o.detail.kind, o.detail.retryable })
     o = answered(function() return nil, { kind = "server", retryable = false, message = "x" } end)
@@ -180,14 +187,22 @@ describe("knl.beat", function()
       ["no status"] = function() return { content = {}, usage = usage } end,
       ["status error"] = function() return { status = "error", content = {}, usage = usage } end,
       ["no usage"] = function() return { status = "ok", content = {} } end,
-      ["usage of text"] = function() return { status = "ok", content = {}, usage = { input_tokens = "1" } } end,
-      ["usage below zero"] = function() return { status = "ok", content = {}, usage = { input_tokens = -1 } } end,
-      ["usage with a fraction"] = function() return { status = "ok", content = {}, usage = { output_tokens = 1.5 } } end,
-      ["refused without why"] = function() return { status = "refused", content = {}, usage = usage } end,
-      ["refusal without a kind"] = function() return { status = "refused", content = {}, usage = usage, refusal = {} } end,
-      ["content of text"] = function() return { status = "ok", content = "hello", usage = usage } end,
-      ["a nameless call"] = function() return { status = "ok", content = { { type = "tool_use", id = "1" } }, usage = usage } end,
-      ["a block of text"] = function() return { status = "ok", content = { "hello" }, usage = usage } end,
+      ["usage of text"] = function() return { status = "ok", content = {},
+        usage = { input_tokens = "1" } } end,
+      ["usage below zero"] = function() return { status = "ok", content = {},
+        usage = { input_tokens = -1 } } end,
+      ["usage with a fraction"] = function() return { status = "ok", content = {},
+        usage = { output_tokens = 1.5 } } end,
+      ["refused without why"] = function() return { status = "refused", content = {},
+        usage = usage } end,
+      ["refusal without a kind"] = function() return { status = "refused", content = {},
+        usage = usage, refusal = {} } end,
+      ["content of text"] = function() return { status = "ok", content = "hello",
+        usage = usage } end,
+      ["a nameless call"] = function() return { status = "ok",
+        content = { { type = "tool_use", id = "1" } }, usage = usage } end,
+      ["a block of text"] = function() return { status = "ok", content = { "hello" },
+        usage = usage } end,
     }
     for name, fn in pairs(cases) do
       local o, s = answered(fn)
@@ -232,8 +247,10 @@ describe("knl.beat", function()
   end)
 
   it("does not change what the model's table was", function()
-    local t = { status = "ok", content = { { type = "tool_use", name = "a", id = "x" } }, usage = usage, stop_reason = "tool_use" }
-    local s, d = seeded(), knl.device{ llm = function() return t end, tools = { a = { handler = function() return "" end } } }
+    local t = { status = "ok", content = { { type = "tool_use", name = "a", id = "x" } },
+      usage = usage, stop_reason = "tool_use" }
+    local s, d = seeded(), knl.device{ llm = function() return t end,
+      tools = { a = { handler = function() return "" end } } }
     knl.beat(s, d)
     local o = knl.beat(s, d)
     assert.equal("ok", o.status)
@@ -273,7 +290,8 @@ describe("knl.beat", function()
     local s = seeded()
     knl.resume{ session = s:id() }
     local o = knl.beat(s, knl.device{ llm = script{ text = "x" } })
-    assert.same({ "error", "state", "fenced", false }, { o.status, o.kind, o.detail.kind, o.detail.retryable })
+    assert.same({ "error", "state", "fenced", false },
+      { o.status, o.kind, o.detail.kind, o.detail.retryable })
   end)
 
   it("ends when its task is cancelled, with the call recorded as failed", function()
@@ -296,7 +314,8 @@ describe("knl.beat", function()
 
   it("of two tasks on one session take turns", function()
     local s = seeded()
-    local d = knl.device{ llm = script({ text = "a", delay = 0.002 }, { text = "b", delay = 0.002 }) }
+    local d = knl.device{ llm = script({ text = "a", delay = 0.002 },
+      { text = "b", delay = 0.002 }) }
     std.task.scope(function(scope)
       scope:spawn(function() knl.beat(s, d) end)
       scope:spawn(function() knl.beat(s, d) end)

@@ -40,7 +40,8 @@ describe("session:append", function()
 
   it("records data and meta as they are, and stamps the time", function()
     local s = open()
-    local data = { text = "é", list = { 1, { a = knl.null } }, empty = knl.array(), big = knl.int("9007199254740993"), f = 1.5 }
+    local data = { text = "é", list = { 1, { a = knl.null } }, empty = knl.array(),
+      big = knl.int("9007199254740993"), f = 1.5 }
     s:append{ kind = "note", meta = { a = 1, b = "x", c = true }, data = data }
     local ev = s:events()[2]
     assert.same(data, ev.data)
@@ -65,7 +66,8 @@ describe("session:append", function()
     local rows = s:events()
     assert.same({ "b1", "b1" }, { rows[2].beat, rows[2].meta.beat })
     assert.same({ "b2", "b2" }, { rows[3].beat, rows[3].meta.beat })
-    refused("validation", "beat", function() s:append{ kind = "note", beat = "a", meta = { beat = "b" } } end)
+    refused("validation", "beat",
+      function() s:append{ kind = "note", beat = "a", meta = { beat = "b" } } end)
   end)
 
   it("mends text that is not UTF-8, and counts it", function()
@@ -76,13 +78,16 @@ describe("session:append", function()
     assert.equal(2, ev.meta.mended)
     s:append{ kind = "note", data = { ["k\255"] = 1 } }
     assert.same({ ["k\239\191\189"] = 1 }, s:events()[3].data)
-    refused("validation", "two keys that both read", function() s:append{ kind = "note", data = { ["k\255"] = 1, ["k\254"] = 2 } } end)
+    refused("validation", "two keys that both read",
+      function() s:append{ kind = "note", data = { ["k\255"] = 1, ["k\254"] = 2 } } end)
   end)
 
   it("refuses an unknown key and says where a kind's own fields belong", function()
     local s = open()
-    refused("validation", 'unknown key "dta" (did you mean "data"?)', function() s:append{ kind = "note", dta = {} } end)
-    refused("validation", "stands under data", function() s:append{ kind = "note", content = "x" } end)
+    refused("validation", 'unknown key "dta" (did you mean "data"?)',
+      function() s:append{ kind = "note", dta = {} } end)
+    refused("validation", "stands under data",
+      function() s:append{ kind = "note", content = "x" } end)
     refused("validation", "unknown key 1", function() s:append{ "note" } end)
     refused("validation", '"seq"', function() s:append{ kind = "note", seq = 9 } end)
     refused("validation", '"epoch_ms"', function() s:append{ kind = "note", epoch_ms = 9 } end)
@@ -94,14 +99,19 @@ describe("session:append", function()
     refused("validation", "kind", function() s:append{} end)
     refused("validation", "kind", function() s:append{ kind = "" } end)
     refused("validation", "event.kind: got 5, want a string", function() s:append{ kind = 5 } end)
-    refused("validation", "event.beat: got true, want a string", function() s:append{ kind = "note", beat = true } end)
-    refused("validation", 'event.data: got "x", want a table', function() s:append{ kind = "note", data = "x" } end)
-    refused("validation", "event.meta: got 1, want a table", function() s:append{ kind = "note", meta = 1 } end)
+    refused("validation", "event.beat: got true, want a string",
+      function() s:append{ kind = "note", beat = true } end)
+    refused("validation", 'event.data: got "x", want a table',
+      function() s:append{ kind = "note", data = "x" } end)
+    refused("validation", "event.meta: got 1, want a table",
+      function() s:append{ kind = "note", meta = 1 } end)
     refused("validation", "data", function() s:append{ kind = "note", data = { 1, 2 } } end)
     refused("validation", "meta", function() s:append{ kind = "note", meta = { a = {} } } end)
     refused("validation", "meta", function() s:append{ kind = "note", meta = { a = knl.null } } end)
-    assert.errors_at_line(function() s:append() end, 0, "session:append: argument 1 (event): got nil, want a table")
-    assert.errors_at_line(function() s:append("note") end, 0, 'session:append: argument 1 (event): got "note", want a table')
+    assert.errors_at_line(function() s:append() end, 0,
+      "session:append: argument 1 (event): got nil, want a table")
+    assert.errors_at_line(function() s:append("note") end, 0,
+      'session:append: argument 1 (event): got "note", want a table')
     assert.equal(1, s:len())
   end)
 
@@ -109,13 +119,20 @@ describe("session:append", function()
     local s = open()
     local cyclic = {}
     cyclic.self = cyclic
-    refused("validation", "event.data.n: got NaN, want a finite number", function() s:append{ kind = "note", data = { n = 0 / 0 } } end)
-    refused("validation", "event.data.n: got infinity", function() s:append{ kind = "note", data = { n = math.huge } } end)
-    refused("validation", "event.data.f[1]: got a function", function() s:append{ kind = "note", data = { f = { print } } } end)
-    refused("validation", "event.data.self: got a table that contains itself", function() s:append{ kind = "note", data = cyclic } end)
-    refused("validation", "event.data.s: got a userdata", function() s:append{ kind = "note", data = { s = s } } end)
-    refused("validation", 'event.data: got key "x" beside a list', function() s:append{ kind = "note", data = { 1, x = 1 } } end)
-    refused("validation", "nothing at 2", function() s:append{ kind = "note", data = { l = { 1, nil, 3 } } } end)
+    refused("validation", "event.data.n: got NaN, want a finite number",
+      function() s:append{ kind = "note", data = { n = 0 / 0 } } end)
+    refused("validation", "event.data.n: got infinity",
+      function() s:append{ kind = "note", data = { n = math.huge } } end)
+    refused("validation", "event.data.f[1]: got a function",
+      function() s:append{ kind = "note", data = { f = { print } } } end)
+    refused("validation", "event.data.self: got a table that contains itself",
+      function() s:append{ kind = "note", data = cyclic } end)
+    refused("validation", "event.data.s: got a userdata",
+      function() s:append{ kind = "note", data = { s = s } } end)
+    refused("validation", 'event.data: got key "x" beside a list',
+      function() s:append{ kind = "note", data = { 1, x = 1 } } end)
+    refused("validation", "nothing at 2",
+      function() s:append{ kind = "note", data = { l = { 1, nil, 3 } } } end)
     assert.equal(1, s:len())
   end)
 
@@ -125,7 +142,8 @@ describe("session:append", function()
     for _ = 1, 200 do
       deep = { d = deep }
     end
-    refused("validation", "nested deeper than", function() s:append{ kind = "note", data = deep } end)
+    refused("validation", "nested deeper than",
+      function() s:append{ kind = "note", data = deep } end)
   end)
 
   it("refuses the kinds that are the kernel's own, naming the proper call", function()
@@ -135,7 +153,8 @@ describe("session:append", function()
       refused("validation", kind, function() s:append{ kind = kind } end)
     end
     refused("validation", "close", function() s:append{ kind = "session_closed" } end)
-    refused("validation", "spend", function() s:append{ kind = "budget_spent", data = { amount = 1 } } end)
+    refused("validation", "spend",
+      function() s:append{ kind = "budget_spent", data = { amount = 1 } } end)
     assert.equal(1, s:len())
   end)
 end)
@@ -148,9 +167,11 @@ describe("session:events", function()
     assert.equal(a[1], b[1])
     a[1] = nil
     assert.equal(1, #s:events())
-    assert.errors_at_line(function() b[1].kind = "x" end, 0, 'event: field "kind" cannot be set, it is read-only')
+    assert.errors_at_line(function() b[1].kind = "x" end, 0,
+      'event: field "kind" cannot be set, it is read-only')
     assert.errors_at_line(function() b[1].new = 1 end, 0, 'event: field "new" cannot be set')
-    assert.errors_at_line(function() rawset(b[1], "kind", "x") end, 0, "rawset: got a event, which is read-only")
+    assert.errors_at_line(function() rawset(b[1], "kind", "x") end, 0,
+      "rawset: got a event, which is read-only")
   end)
 
   it("reads from a seq on, and never cuts", function()
@@ -182,7 +203,8 @@ describe("session:events", function()
 
   it("wants a whole number", function()
     local s = open()
-    assert.errors_at_line(function() s:events(1.5) end, 0, "session:events: argument 1 (from): got 1.5, want a whole number")
+    assert.errors_at_line(function() s:events(1.5) end, 0,
+      "session:events: argument 1 (from): got 1.5, want a whole number")
     assert.errors_at_line(function() s:events("1") end, 0, 'got "1", want a whole number')
     assert.errors_at_line(function() s:events(0 / 0) end, 0, "want a whole number")
   end)
@@ -215,10 +237,14 @@ describe("session:beats", function()
 
   it("wants at least one, whole, and no other keys", function()
     local s = open()
-    assert.errors_at_line(function() s:beats{ last = 0 } end, 0, 'option "last": got 0, want a whole number ≥ 1')
-    assert.errors_at_line(function() s:beats{ last = 1.5 } end, 0, 'option "last": got 1.5, want a whole number')
-    assert.errors_at_line(function() s:beats{ lst = 1 } end, 0, 'unknown option "lst" (did you mean "last"?)')
-    assert.errors_at_line(function() s:beats(3) end, 0, "session:beats: argument 1 (opts): got 3, want a table")
+    assert.errors_at_line(function() s:beats{ last = 0 } end, 0,
+      'option "last": got 0, want a whole number ≥ 1')
+    assert.errors_at_line(function() s:beats{ last = 1.5 } end, 0,
+      'option "last": got 1.5, want a whole number')
+    assert.errors_at_line(function() s:beats{ lst = 1 } end, 0,
+      'unknown option "lst" (did you mean "last"?)')
+    assert.errors_at_line(function() s:beats(3) end, 0,
+      "session:beats: argument 1 (opts): got 3, want a table")
   end)
 end)
 
@@ -264,13 +290,20 @@ describe("session:scan", function()
 
   it("refuses wrong options", function()
     local s = open()
-    assert.errors_at_line(function() s:scan{ kind = {} } end, 0, 'unknown option "kind" (did you mean "kinds"?)')
-    assert.errors_at_line(function() s:scan{ kinds = "x" } end, 0, 'option "kinds": got "x", want a table')
-    assert.errors_at_line(function() s:scan{ kinds = { 5 } } end, 0, "kinds[1]: got 5, want a string")
-    assert.errors_at_line(function() s:scan{ sessions = { {} } } end, 0, "sessions[1]: got a table, want a session or its id")
-    assert.errors_at_line(function() s:scan{ from = 1.5 } end, 0, 'option "from": got 1.5, want a whole number')
-    assert.errors_at_line(function() s:scan{ where = 1 } end, 0, 'option "where": got 1, want a function')
-    assert.errors_at_line(function() s:scan{ limit = 0 } end, 0, 'option "limit": got 0, want a whole number ≥ 1')
+    assert.errors_at_line(function() s:scan{ kind = {} } end, 0,
+      'unknown option "kind" (did you mean "kinds"?)')
+    assert.errors_at_line(function() s:scan{ kinds = "x" } end, 0,
+      'option "kinds": got "x", want a table')
+    assert.errors_at_line(function() s:scan{ kinds = { 5 } } end, 0,
+      "kinds[1]: got 5, want a string")
+    assert.errors_at_line(function() s:scan{ sessions = { {} } } end, 0,
+      "sessions[1]: got a table, want a session or its id")
+    assert.errors_at_line(function() s:scan{ from = 1.5 } end, 0,
+      'option "from": got 1.5, want a whole number')
+    assert.errors_at_line(function() s:scan{ where = 1 } end, 0,
+      'option "where": got 1, want a function')
+    assert.errors_at_line(function() s:scan{ limit = 0 } end, 0,
+      'option "limit": got 0, want a whole number ≥ 1')
   end)
 end)
 
@@ -288,10 +321,13 @@ describe("session:view", function()
 
   it("knows no other view", function()
     local s = open()
-    refused("validation", 'got "usage", want "tail"; other readings are in knl.views', function() s:view("usage") end)
+    refused("validation", 'got "usage", want "tail"; other readings are in knl.views',
+      function() s:view("usage") end)
     refused("validation", "n: got -1", function() s:view("tail", { n = -1 }) end)
-    assert.errors_at_line(function() s:view() end, 0, "session:view: argument 1 (name): got nil, want a string")
-    assert.errors_at_line(function() s:view("tail", { n = 1.5 }) end, 0, 'option "n": got 1.5, want a whole number')
+    assert.errors_at_line(function() s:view() end, 0,
+      "session:view: argument 1 (name): got nil, want a string")
+    assert.errors_at_line(function() s:view("tail", { n = 1.5 }) end, 0,
+      'option "n": got 1.5, want a whole number')
     assert.errors_at_line(function() s:view("tail", { m = 1 }) end, 0, 'unknown option "m"')
   end)
 end)
@@ -308,6 +344,7 @@ describe("session:request", function()
   it("refuses a beat that is not there", function()
     local s = two_beats()
     refused("validation", "no-such", function() s:request("no-such") end)
-    assert.errors_at_line(function() s:request() end, 0, "session:request: argument 1 (beat): got nil, want a string")
+    assert.errors_at_line(function() s:request() end, 0,
+      "session:request: argument 1 (beat): got nil, want a string")
   end)
 end)

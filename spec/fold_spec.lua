@@ -4,12 +4,15 @@ local knl, ports = require("knl"), require("ports")
 
 local function user(text) return { kind = "msg_user", data = { content = text } } end
 
-local function call(id, name) return { type = "tool_use", id = id, name = name or "t", input = {} } end
+local function call(id, name) return { type = "tool_use", id = id, name = name or "t",
+  input = {} } end
 
-local function reply(beat, ...) return { kind = "llm_response", beat = beat, data = { content = { ... }, usage = {} } } end
+local function reply(beat, ...) return { kind = "llm_response", beat = beat,
+  data = { content = { ... }, usage = {} } } end
 
 local function result(beat, id, value, ok)
-  return { kind = "tool_result", beat = beat, data = { call_id = id, ok = ok ~= false, result = value } }
+  return { kind = "tool_result", beat = beat,
+    data = { call_id = id, ok = ok ~= false, result = value } }
 end
 
 local function roles(request)
@@ -65,7 +68,8 @@ describe("knl.fold", function()
 
   it("puts results behind their calls, in the order of the calls", function()
     local request = knl.fold{
-      user("go"), reply("b", call("1"), call("2")), result("b", "2", { n = 1 }), result("b", "1", "text", false), reply("c"),
+      user("go"), reply("b", call("1"), call("2")), result("b", "2", { n = 1 }), result("b", "1",
+        "text", false), reply("c"),
     }
     assert.equal("user assistant user assistant", roles(request))
     assert.same({
@@ -84,14 +88,16 @@ describe("knl.fold", function()
   end)
 
   it("defers what the user said between a call and its result", function()
-    local request = knl.fold{ user("go"), reply("b", call("1")), user("hurry"), result("b", "1", "ok") }
+    local request = knl.fold{ user("go"), reply("b", call("1")), user("hurry"),
+      result("b", "1", "ok") }
     assert.equal("ok", request.messages[3].content[1].content)
     assert.equal("hurry", request.messages[4].content)
   end)
 
   it("places a result only with the call of its own beat, and once", function()
     local request = knl.fold{
-      result("z", "9", "orphan"), user("go"), reply("b", call("1")), result("c", "1", "of another beat"),
+      result("z", "9", "orphan"), user("go"), reply("b", call("1")), result("c", "1",
+        "of another beat"),
       result("b", "1", "first"), result("b", "1", "second"),
     }
     pair_closed(request)
@@ -101,7 +107,8 @@ describe("knl.fold", function()
 
   it("gives a call id that occurs twice two names", function()
     local request = knl.fold{
-      user("go"), reply("b", call("1")), result("b", "1", "one"), reply("c", call("1")), result("c", "1", "two"),
+      user("go"), reply("b", call("1")), result("b", "1", "one"), reply("c", call("1")), result("c",
+        "1", "two"),
     }
     pair_closed(request)
     assert.is_false(request.messages[2].content[1].id == request.messages[4].content[1].id)
@@ -110,8 +117,10 @@ describe("knl.fold", function()
 
   it("is pair-closed on every beginning of a log", function()
     local events = {
-      user("go"), reply("b", call("1"), call("2")), user("x"), result("b", "2", "b"), result("b", "1", "a"),
-      reply("c", call("1"), { type = "text", text = "t" }), result("c", "1", "c"), user("y"), reply("d"),
+      user("go"), reply("b", call("1"), call("2")), user("x"), result("b", "2", "b"), result("b",
+        "1", "a"),
+      reply("c", call("1"), { type = "text", text = "t" }), result("c", "1",
+        "c"), user("y"), reply("d"),
     }
     for n = 0, #events do
       local part = {}
@@ -135,7 +144,8 @@ describe("knl.fold", function()
     assert.same({ "a", "b" }, { request.tools[1].name, request.tools[2].name })
     assert.equal("B", request.tools[2].description)
     assert.is_nil(request.tools[1].handler)
-    assert.equal('{"properties":{},"required":[],"type":"object"}', std.json.encode(request.tools[1].input_schema))
+    assert.equal('{"properties":{},"required":[],"type":"object"}',
+      std.json.encode(request.tools[1].input_schema))
     assert.equal("[]", std.json.encode(knl.fold({}, knl.device{ tools = {} }).tools))
   end)
 
@@ -152,11 +162,13 @@ describe("knl.fold", function()
 
   it("refuses what is no list, and what JSON cannot say", function()
     assert.errors_at_line(function() knl.fold("x") end, 0, 'knl.fold: events: got "x", want a list')
-    assert.errors_at_line(function() knl.fold{ user(0 / 0) } end, 0, "events[1].data.content: got NaN")
+    assert.errors_at_line(function() knl.fold{ user(0 / 0) } end, 0,
+      "events[1].data.content: got NaN")
   end)
 
   it("makes the same bytes of the same events", function()
-    local events = { user("go"), reply("b", call("1"), call("2")), result("b", "1", { z = 1, a = 2 }) }
+    local events = { user("go"), reply("b", call("1"), call("2")),
+      result("b", "1", { z = 1, a = 2 }) }
     assert.equal(std.json.encode(knl.fold(events)), std.json.encode(knl.fold(events)))
   end)
 
@@ -175,16 +187,19 @@ describe("a device's fold", function()
     local s = knl.open{ store = "mem" }
     s:append(user("one"))
     s:append(user("two"))
-    local o = knl.beat(s, knl.device{ llm = ports.script{ { text = "x" } }:open(), fold = fold, system = "sys" })
+    local o = knl.beat(s,
+      knl.device{ llm = ports.script{ { text = "x" } }:open(), fold = fold, system = "sys" })
     return o, s
   end
 
   it("gets the log and the device, and its request is sent", function()
     local o, s = beat(function(events, device)
       local last = events[#events]
-      return { messages = { { role = "user", content = last.data.content } }, system = device.system .. "!" }
+      return { messages = { { role = "user", content = last.data.content } },
+        system = device.system .. "!" }
     end)
-    assert.same({ messages = { { role = "user", content = "two" } }, system = "sys!" }, s:request(o.out.beat))
+    assert.same({ messages = { { role = "user", content = "two" } }, system = "sys!" },
+      s:request(o.out.beat))
   end)
 
   it("may hand on a part of the log", function()

@@ -68,9 +68,11 @@ describe("knl.int", function()
   end)
 
   it("wants the digits of an integer", function()
-    assert.errors_at_line(function() knl.int("1.5") end, 0, 'knl.int: got "1.5", want the decimal digits of an integer')
+    assert.errors_at_line(function() knl.int("1.5") end, 0,
+      'knl.int: got "1.5", want the decimal digits of an integer')
     assert.errors_at_line(function() knl.int("") end, 0, 'got ""')
-    assert.errors_at_line(function() knl.int(5) end, 0, "knl.int: argument 1 (digits): got 5, want a string")
+    assert.errors_at_line(function() knl.int(5) end, 0,
+      "knl.int: argument 1 (digits): got 5, want a string")
   end)
 end)
 
@@ -84,7 +86,8 @@ describe("knl.array", function()
   end)
 
   it("wants a table", function()
-    assert.errors_at_line(function() knl.array(5) end, 0, "knl.array: argument 1 (t): got 5, want a table")
+    assert.errors_at_line(function() knl.array(5) end, 0,
+      "knl.array: argument 1 (t): got 5, want a table")
   end)
 end)
 

@@ -25,7 +25,8 @@ local function refuses_numbers(s, method)
     local raised = assert.has_error(function() s[method](s, bad) end)
     assert.equal("validation", raised.kind, tostring(bad))
   end
-  assert.errors_at_line(function() s[method](s) end, 0, "session:" .. method .. ": argument 1 (n): got nil, want a number")
+  assert.errors_at_line(function() s[method](s) end, 0,
+    "session:" .. method .. ": argument 1 (n): got nil, want a number")
   assert.errors_at_line(function() s[method](s, "1") end, 0, 'got "1", want a number')
 end
 

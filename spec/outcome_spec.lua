@@ -29,7 +29,8 @@ describe("knl.Outcome.ok", function()
   end)
 
   it("wants a table", function()
-    assert.errors_at_line(function() Outcome.ok() end, 0, "knl.Outcome.ok: argument 1 (out): got nil, want a table")
+    assert.errors_at_line(function() Outcome.ok() end, 0,
+      "knl.Outcome.ok: argument 1 (out): got nil, want a table")
   end)
 end)
 
@@ -37,14 +38,16 @@ describe("knl.Outcome.refused", function()
   it("has a reason and perhaps a detail", function()
     assert.same({ status = "refused", reason = "model", detail = { x = 1 } }, all.refused)
     assert.same({ status = "refused", reason = "model" }, Outcome.refused("model"))
-    assert.errors_at_line(function() Outcome.refused(5) end, 0, "knl.Outcome.refused: argument 1 (reason): got 5, want a string")
+    assert.errors_at_line(function() Outcome.refused(5) end, 0,
+      "knl.Outcome.refused: argument 1 (reason): got 5, want a string")
   end)
 end)
 
 describe("knl.Outcome.err", function()
   it("has the stage and a detail", function()
     assert.same({ status = "error", kind = "call", detail = { message = "m" } }, all.error)
-    assert.errors_at_line(function() Outcome.err({}) end, 0, "knl.Outcome.err: argument 1 (kind): got a table, want a string")
+    assert.errors_at_line(function() Outcome.err({}) end, 0,
+      "knl.Outcome.err: argument 1 (kind): got a table, want a string")
   end)
 end)
 
@@ -52,7 +55,8 @@ describe("knl.Outcome.stopped", function()
   it("has a reason and perhaps a tag", function()
     assert.same({ status = "stopped", reason = "budget", tag = "beats" }, all.stopped)
     assert.same({ status = "stopped", reason = "budget" }, Outcome.stopped("budget"))
-    assert.errors_at_line(function() Outcome.stopped("x", 5) end, 0, "knl.Outcome.stopped: argument 2 (tag): got 5, want a string")
+    assert.errors_at_line(function() Outcome.stopped("x", 5) end, 0,
+      "knl.Outcome.stopped: argument 2 (tag): got 5, want a string")
   end)
 end)
 
@@ -61,7 +65,8 @@ describe("knl.Outcome.is_ok", function()
 end)
 
 describe("knl.Outcome.is_refused", function()
-  it("is true of refused alone, and never raises", function() only(Outcome.is_refused, "refused") end)
+  it("is true of refused alone, and never raises",
+    function() only(Outcome.is_refused, "refused") end)
 end)
 
 describe("knl.Outcome.is_error", function()
@@ -69,7 +74,8 @@ describe("knl.Outcome.is_error", function()
 end)
 
 describe("knl.Outcome.is_stopped", function()
-  it("is true of stopped alone, and never raises", function() only(Outcome.is_stopped, "stopped") end)
+  it("is true of stopped alone, and never raises",
+    function() only(Outcome.is_stopped, "stopped") end)
 end)
 
 describe("knl.Outcome.match", function()
@@ -96,12 +102,15 @@ describe("knl.Outcome.match", function()
       assert.errors_at_line(function() Outcome.match(all.ok, some) end, 0,
         ("knl.Outcome.match: arms.%s: got nil, want a function: every status has an arm"):format(name))
     end
-    assert.errors_at_line(function() Outcome.match(all.ok) end, 0, "argument 2 (arms): got nil, want a table")
-    assert.errors_at_line(function() Outcome.match(nil, arms()) end, 0, "argument 1 (o): got nil, want a table")
+    assert.errors_at_line(function() Outcome.match(all.ok) end, 0,
+      "argument 2 (arms): got nil, want a table")
+    assert.errors_at_line(function() Outcome.match(nil, arms()) end, 0,
+      "argument 1 (o): got nil, want a table")
   end)
 
   it("refuses an unknown status", function()
-    assert.errors_at_line(function() Outcome.match({ status = "done" }, arms()) end, 0, 'status: got "done", want ok, refused, error or stopped')
+    assert.errors_at_line(function() Outcome.match({ status = "done" }, arms()) end, 0,
+      'status: got "done", want ok, refused, error or stopped')
     assert.errors_at_line(function() Outcome.match({}, arms()) end, 0, "status: got nil")
   end)
 

@@ -10,7 +10,8 @@ end
 local function beats(port, n)
   local s = knl.open{ store = "mem" }
   s:append{ kind = "msg_user", data = { content = "go" } }
-  local device, out = knl.device{ llm = port:open(), tools = { t = { handler = function() return "r" end } } }, {}
+  local device, out = knl.device{ llm = port:open(),
+    tools = { t = { handler = function() return "r" end } } }, {}
   for i = 1, n do
     out[i] = knl.beat(s, device)
   end
@@ -36,7 +37,8 @@ describe("ports.script", function()
   it("goes on where it was when the session is resumed", function()
     local _, s = beats(ports.script{ { text = "a" } }, 1)
     local again = knl.resume{ session = s:id() }
-    local o = knl.beat(again, knl.device{ llm = ports.script{ { text = "a" }, { text = "b" } }:open() })
+    local o = knl.beat(again,
+      knl.device{ llm = ports.script{ { text = "a" }, { text = "b" } }:open() })
     assert.equal("b", o.out.content[1].text)
   end)
 
@@ -83,14 +85,17 @@ describe("ports.script", function()
 
   it("checks its replies where they stand", function()
     bad("ports.script: argument 1 (replies): got nil, want", function() ports.script() end)
-    bad('replies[2]: unknown key "txt"', function() ports.script{ { text = "a" }, { txt = "b" } } end)
+    bad('replies[2]: unknown key "txt"',
+      function() ports.script{ { text = "a" }, { txt = "b" } } end)
     bad("replies[1]: says nothing", function() ports.script{ {} } end)
     bad("replies[1].text", function() ports.script{ { text = 5 } } end)
     bad("replies[1].calls[1]", function() ports.script{ { calls = { "t" } } } end)
     bad("replies[1].fail.kind", function() ports.script{ { fail = { kind = "odd" } } } end)
-    bad("replies[1].text: stands beside fail", function() ports.script{ { fail = { kind = "server" }, text = "x" } } end)
+    bad("replies[1].text: stands beside fail",
+      function() ports.script{ { fail = { kind = "server" }, text = "x" } } end)
     bad("replies[1].delay", function() ports.script{ { text = "x", delay = -1 } } end)
-    bad("replies[1].usage.input_tokens", function() ports.script{ { text = "x", usage = { input_tokens = 1.5 } } } end)
+    bad("replies[1].usage.input_tokens",
+      function() ports.script{ { text = "x", usage = { input_tokens = 1.5 } } } end)
     bad("replies[1].text: got a function", function() ports.script{ { text = print } } end)
     bad("replies", function() ports.script{ text = "x" } end)
   end)
@@ -101,7 +106,8 @@ describe("ports.from", function()
     bad('model "gpt": got no model name, want "provider:model"', function() ports.from("gpt") end)
     bad('unknown provider "nobody"', function() ports.from("nobody:x") end)
     bad("ports.from: argument 1 (model): got nil, want a string", function() ports.from() end)
-    bad("ports.from: argument 2 (conf): got 5, want a table", function() ports.from("script:x", 5) end)
+    bad("ports.from: argument 2 (conf): got 5, want a table",
+      function() ports.from("script:x", 5) end)
     bad('"modl"', function() ports.from("script:x", { modl = "y" }) end)
   end)
 end)
@@ -129,9 +135,11 @@ describe("port:open", function()
   end)
 
   it("answers nil and the error of a failed call", function()
-    local answer, err = ports.script{ { fail = { kind = "server", status = 503, retry_after = 2 } } }:open()({ messages = {} })
+    local answer, err = ports.script{ { fail = { kind = "server", status = 503,
+      retry_after = 2 } } }:open()({ messages = {} })
     assert.is_nil(answer)
-    assert.same({ "server", true, 503, 2 }, { err.kind, err.retryable, err.status, err.retry_after })
+    assert.same({ "server", true, 503, 2 },
+      { err.kind, err.retryable, err.status, err.retry_after })
   end)
 
   it("may be wrapped by a function", function()
@@ -159,16 +167,19 @@ end)
 describe("port:count", function()
   it("counts more for more", function()
     local port = ports.script{}
-    local function count(text) return port:count{ messages = { { role = "user", content = text } } } end
+    local function count(text) return port:count{ messages = { { role = "user",
+      content = text } } } end
     assert.is_true(count("x") >= 1)
     assert.is_true(count(("word "):rep(1000)) > count("word"))
-    assert.equal(count("abc"), port:count(knl.fold{ { kind = "msg_user", data = { content = "abc" } } }))
+    assert.equal(count("abc"),
+      port:count(knl.fold{ { kind = "msg_user", data = { content = "abc" } } }))
   end)
 
   it("wants a request", function()
     local port = ports.script{}
     bad("port:count: argument 1 (request): got nil, want a request", function() port:count() end)
-    bad("port:count: argument 1 (request): got a table, want a request", function() port:count{ messages = 5 } end)
+    bad("port:count: argument 1 (request): got a table, want a request",
+      function() port:count{ messages = 5 } end)
     bad('"modle"', function() port:count({ messages = {} }, { modle = "x" }) end)
   end)
 end)
@@ -183,7 +194,8 @@ describe("port:profile", function()
   end)
 
   it("wants a conf", function()
-    bad("port:profile: argument 1 (conf): got 1, want a table", function() ports.script{}:profile(1) end)
+    bad("port:profile: argument 1 (conf): got 1, want a table",
+      function() ports.script{}:profile(1) end)
     bad("context_window", function() ports.script{}:profile{ context_window = -1 } end)
   end)
 end)
@@ -191,6 +203,7 @@ end)
 describe("port:health", function()
   it("is true of a script", function()
     assert.equal(true, ports.script{}:health())
-    bad("port:health: argument 1 (conf): got 1, want a table", function() ports.script{}:health(1) end)
+    bad("port:health: argument 1 (conf): got 1, want a table",
+      function() ports.script{}:health(1) end)
   end)
 end)

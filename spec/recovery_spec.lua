@@ -27,7 +27,8 @@ local function cut(entry)
     t[k] = v
   end
   local device = knl.device{
-    llm = ports.script{ { calls = { { "t", { n = 1 } }, { "t", { n = 2 } } } }, { text = "done" } }:open(),
+    llm = ports.script{ { calls = { { "t", { n = 1 } }, { "t", { n = 2 } } } },
+      { text = "done" } }:open(),
     tools = { t = t },
   }
   local o = knl.beat(s, device)
@@ -133,6 +134,7 @@ describe("knl.rerun", function()
     local s, device = cut()
     assert.equal("conf", knl.rerun(nil, device, "x").kind)
     assert.matches("knl.rerun: argument 2 (device)", knl.rerun(s, {}, "x").detail.message)
-    assert.errors_at_line(function() knl.rerun(s, device) end, 0, "knl.rerun: argument 3 (call_id): got nil, want a string")
+    assert.errors_at_line(function() knl.rerun(s, device) end, 0,
+      "knl.rerun: argument 3 (call_id): got nil, want a string")
   end)
 end)

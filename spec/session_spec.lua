@@ -59,38 +59,49 @@ describe("knl.open", function()
 
   it("records a refused allocation on the parent and opens nothing", function()
     local parent = open{ budget = { amount = 2 } }
-    refused("refused", "2", function() knl.open{ parent = parent, budget = { from_parent = 3 } } end)
+    refused("refused", "2",
+      function() knl.open{ parent = parent, budget = { from_parent = 3 } } end)
     assert.equal("session_opened budget_granted budget_refused", kinds(parent:events()))
     assert.equal(1, #knl.views.tree(parent))
   end)
 
   it("wants a grant on a parent that allocates", function()
     local parent = open()
-    refused("validation", "grant", function() knl.open{ parent = parent, budget = { from_parent = 1 } } end)
+    refused("validation", "grant",
+      function() knl.open{ parent = parent, budget = { from_parent = 1 } } end)
   end)
 
   it("names an unknown option and the nearest one", function()
-    assert.errors_at_line(function() knl.open{ ownr = "x" } end, 0, 'knl.open: unknown option "ownr" (did you mean "owner"?)')
-    assert.errors_at_line(function() knl.open{ budget = { amout = 1 } } end, 0, 'unknown budget "amout" (did you mean "amount"?)')
-    assert.errors_at_line(function() knl.open("x") end, 0, "knl.open: argument 1 (opts): got \"x\", want a table")
-    assert.errors_at_line(function() knl.open{ owner = 5 } end, 0, 'option "owner": got 5, want a string')
+    assert.errors_at_line(function() knl.open{ ownr = "x" } end, 0,
+      'knl.open: unknown option "ownr" (did you mean "owner"?)')
+    assert.errors_at_line(function() knl.open{ budget = { amout = 1 } } end, 0,
+      'unknown budget "amout" (did you mean "amount"?)')
+    assert.errors_at_line(function() knl.open("x") end, 0,
+      "knl.open: argument 1 (opts): got \"x\", want a table")
+    assert.errors_at_line(function() knl.open{ owner = 5 } end, 0,
+      'option "owner": got 5, want a string')
     assert.errors_at_line(function() knl.open{ [1] = true } end, 0, "unknown option [1]")
   end)
 
   it("points device keys at knl.device", function()
-    assert.errors_at_line(function() knl.open{ tools = {} } end, 0, 'unknown option "tools": it belongs to knl.device')
+    assert.errors_at_line(function() knl.open{ tools = {} } end, 0,
+      'unknown option "tools": it belongs to knl.device')
   end)
 
   it("refuses budgets that say two things or nothing", function()
     local parent = open{ budget = { amount = 9 } }
-    refused("validation", "both amount and from_parent", function() knl.open{ parent = parent, budget = { amount = 1, from_parent = 1 } } end)
-    refused("validation", "desc with from_parent", function() knl.open{ parent = parent, budget = { from_parent = 1, desc = "x" } } end)
-    refused("validation", "refund without from_parent", function() knl.open{ budget = { amount = 1, refund = true } } end)
+    refused("validation", "both amount and from_parent",
+      function() knl.open{ parent = parent, budget = { amount = 1, from_parent = 1 } } end)
+    refused("validation", "desc with from_parent",
+      function() knl.open{ parent = parent, budget = { from_parent = 1, desc = "x" } } end)
+    refused("validation", "refund without from_parent",
+      function() knl.open{ budget = { amount = 1, refund = true } } end)
     refused("validation", "no amount", function() knl.open{ budget = {} } end)
     refused("validation", "parent", function() knl.open{ budget = { from_parent = 1 } } end)
     refused("validation", "from_parent", function() knl.open{ parent = parent } end)
     refused("validation", "-1", function() knl.open{ budget = { amount = -1 } } end)
-    assert.errors_at_line(function() knl.open{ budget = { amount = 1.5 } } end, 0, "got 1.5, want a whole number")
+    assert.errors_at_line(function() knl.open{ budget = { amount = 1.5 } } end, 0,
+      "got 1.5, want a whole number")
   end)
 
   it("refuses owners that are the kernel's", function()
@@ -102,7 +113,8 @@ describe("knl.open", function()
     refused("validation", "meta", function() knl.open{ meta = { a = { 1 } } } end)
     refused("validation", "NaN", function() knl.open{ meta = { a = 0 / 0 } } end)
     refused("validation", "store: got 5", function() knl.open{ store = 5 } end)
-    assert.errors_at_line(function() knl.open{ parent = {} } end, 0, 'option "parent": got a table, want a handle')
+    assert.errors_at_line(function() knl.open{ parent = {} } end, 0,
+      'option "parent": got a table, want a handle')
   end)
 
   it("refuses a parent that has ended", function()
@@ -140,11 +152,16 @@ describe("knl.resume", function()
   end)
 
   it("wants the id, and a grant from outside", function()
-    assert.errors_at_line(function() knl.resume() end, 0, "knl.resume: argument 1 (opts): got nil, want a table")
-    assert.errors_at_line(function() knl.resume{} end, 0, 'option "session": got nil, want a string')
-    assert.errors_at_line(function() knl.resume{ session = open() } end, 0, 'option "session": got a userdata, want a string')
-    assert.errors_at_line(function() knl.resume{ session = "x", owner = "y" } end, 0, 'unknown option "owner"')
-    refused("validation", "from_parent", function() knl.resume{ session = open():id(), budget = { from_parent = 1 } } end)
+    assert.errors_at_line(function() knl.resume() end, 0,
+      "knl.resume: argument 1 (opts): got nil, want a table")
+    assert.errors_at_line(function() knl.resume{} end, 0,
+      'option "session": got nil, want a string')
+    assert.errors_at_line(function() knl.resume{ session = open() } end, 0,
+      'option "session": got a userdata, want a string')
+    assert.errors_at_line(function() knl.resume{ session = "x", owner = "y" } end, 0,
+      'unknown option "owner"')
+    refused("validation", "from_parent",
+      function() knl.resume{ session = open():id(), budget = { from_parent = 1 } } end)
   end)
 end)
 
@@ -172,7 +189,8 @@ describe("knl.attach", function()
 
   it("refuses an id that nothing has", function()
     refused("validation", "none", function() knl.attach{ session = "none" } end)
-    assert.errors_at_line(function() knl.attach{ session = "x", budget = {} } end, 0, 'unknown option "budget"')
+    assert.errors_at_line(function() knl.attach{ session = "x", budget = {} } end, 0,
+      'unknown option "budget"')
   end)
 end)
 
@@ -231,10 +249,14 @@ describe("knl.session", function()
   end)
 
   it("wants a function and the keys of the call it makes", function()
-    assert.errors_at_line(function() knl.session({}, 5) end, 0, "knl.session: argument 2 (fn): got 5, want a function")
-    assert.errors_at_line(function() knl.session({ lllm = 1 }, print) end, 0, 'unknown option "lllm"')
-    assert.errors_at_line(function() knl.session({ llm = 1 }, print) end, 0, "belongs to knl.device")
-    assert.errors_at_line(function() knl.session({ session = "x", owner = "y" }, print) end, 0, 'unknown option "owner" beside session')
+    assert.errors_at_line(function() knl.session({}, 5) end, 0,
+      "knl.session: argument 2 (fn): got 5, want a function")
+    assert.errors_at_line(function() knl.session({ lllm = 1 }, print) end, 0,
+      'unknown option "lllm"')
+    assert.errors_at_line(function() knl.session({ llm = 1 }, print) end, 0,
+      "belongs to knl.device")
+    assert.errors_at_line(function() knl.session({ session = "x", owner = "y" }, print) end, 0,
+      'unknown option "owner" beside session')
   end)
 end)
 
@@ -271,9 +293,11 @@ describe("session:id", function()
 
   it("is called with a colon, on a session", function()
     local s = open()
-    assert.errors_at_line(function() s.id() end, 0, "session:id: got nil as receiver, want a session (call it with a colon)")
+    assert.errors_at_line(function() s.id() end, 0,
+      "session:id: got nil as receiver, want a session (call it with a colon)")
     assert.errors_at_line(function() s.id(knl.device{}) end, 0, "as receiver, want a session")
-    assert.errors_at_line(function() s.name = "x" end, 0, 'session: field "name" cannot be set, a session is read-only')
+    assert.errors_at_line(function() s.name = "x" end, 0,
+      'session: field "name" cannot be set, a session is read-only')
   end)
 end)
 
@@ -358,7 +382,9 @@ describe("session:close", function()
 
   it("wants texts", function()
     local s = open()
-    assert.errors_at_line(function() s:close(5) end, 0, "session:close: argument 1 (reason): got 5, want a string")
-    assert.errors_at_line(function() s:close("a", {}) end, 0, "session:close: argument 2 (detail): got a table, want a string")
+    assert.errors_at_line(function() s:close(5) end, 0,
+      "session:close: argument 1 (reason): got 5, want a string")
+    assert.errors_at_line(function() s:close("a", {}) end, 0,
+      "session:close: argument 2 (detail): got a table, want a string")
   end)
 end)

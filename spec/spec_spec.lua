@@ -49,7 +49,8 @@ describe("describe", function()
       end)
       w.it("runs all the same", nothing)
     end)
-    assert.same({ "broken was described", "broken is described", "runs all the same" }, names(results))
+    assert.same({ "broken was described", "broken is described", "runs all the same" },
+      names(results))
     assert.equal("failed", results[2].status)
     assert.matches("spec_spec.lua:%d+: no further", results[2].message)
     assert.equal("passed", results[3].status)
@@ -57,7 +58,8 @@ describe("describe", function()
 
   it("refuses what is no name and no function, at the caller's line", function()
     local w = new_suite().words
-    assert.errors_at_line(function() w.describe(nil, nothing) end, 0, "describe: got nil, want a name (a string)")
+    assert.errors_at_line(function() w.describe(nil, nothing) end, 0,
+      "describe: got nil, want a name (a string)")
     assert.errors_at_line(function()
       w.describe("x")
     end, 1, "describe: got nil, want a function")
@@ -154,8 +156,10 @@ describe("it", function()
 
   it("wants a name and a function", function()
     local w = new_suite().words
-    assert.errors_at_line(function() w.it(5, nothing) end, 0, "it: got number, want a name (a string)")
-    assert.errors_at_line(function() w.it("x") end, 0, "it: got nil, want a function; pending(name) is a case to come")
+    assert.errors_at_line(function() w.it(5, nothing) end, 0,
+      "it: got number, want a name (a string)")
+    assert.errors_at_line(function() w.it("x") end, 0,
+      "it: got nil, want a function; pending(name) is a case to come")
   end)
 end)
 
@@ -191,7 +195,8 @@ describe("before_each", function()
 
   it("wants a function", function()
     local w = new_suite().words
-    assert.errors_at_line(function() w.before_each() end, 0, "before_each: got nil, want a function")
+    assert.errors_at_line(function() w.before_each() end, 0,
+      "before_each: got nil, want a function")
   end)
 end)
 
@@ -225,7 +230,8 @@ describe("after_each", function()
 
   it("wants a function", function()
     local w = new_suite().words
-    assert.errors_at_line(function() w.after_each("x") end, 0, "after_each: got string, want a function")
+    assert.errors_at_line(function() w.after_each("x") end, 0,
+      "after_each: got string, want a function")
   end)
 end)
 
@@ -257,7 +263,8 @@ describe("pending", function()
   it("wants a name outside a case", function()
     local w = new_suite().words
     assert.errors_at_line(function() w.pending() end, 0, "pending: got nil, want a name (a string)")
-    assert.errors_at_line(function() w.pending("x", 1) end, 0, "pending: got number, want a function or nothing")
+    assert.errors_at_line(function() w.pending("x", 1) end, 0,
+      "pending: got number, want a function or nothing")
   end)
 end)
 
@@ -292,7 +299,9 @@ describe("tags", function()
 
   it("are strings, and the choice has no other keys", function()
     local w = new_suite().words
-    assert.errors_at_line(function() w.tags("a", 2) end, 0, "tags: got number, want names (strings)")
-    assert.has_error(function() run(body, { tag = { "slow" } }) end, 'unknown option "tag" (known: skip_tags, tags, text)')
+    assert.errors_at_line(function() w.tags("a", 2) end, 0,
+      "tags: got number, want names (strings)")
+    assert.has_error(function() run(body, { tag = { "slow" } }) end,
+      'unknown option "tag" (known: skip_tags, tags, text)')
   end)
 end)

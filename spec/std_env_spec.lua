@@ -10,16 +10,19 @@ describe("std.env.get", function()
   end)
 
   it("wants a name", function()
-    assert.errors_at_line(function() env.get() end, 0, "std.env.get: argument 1 (name): got nil, want a string")
+    assert.errors_at_line(function() env.get() end, 0,
+      "std.env.get: argument 1 (name): got nil, want a string")
     assert.errors_at_line(function() env.get(5) end, 0, "got 5, want a string")
   end)
 end)
 
 describe("std.env.secret", function()
   it("wants the variable to be set", function()
-    local raised = assert.errors_at_line(function() env.secret("KNL_SPEC_IS_NOT_SET") end, 0, 'std.env.secret: "KNL_SPEC_IS_NOT_SET": not set')
+    local raised = assert.errors_at_line(function() env.secret("KNL_SPEC_IS_NOT_SET") end, 0,
+      'std.env.secret: "KNL_SPEC_IS_NOT_SET": not set')
     assert.equal("not_found", raised.kind)
-    assert.errors_at_line(function() env.secret() end, 0, "std.env.secret: argument 1 (name): got nil, want a string")
+    assert.errors_at_line(function() env.secret() end, 0,
+      "std.env.secret: argument 1 (name): got nil, want a string")
   end)
 
   -- The last case of the file: from here on commands do not see PATH.

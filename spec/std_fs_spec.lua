@@ -55,9 +55,12 @@ describe("std.fs.read", function()
     raises("not_found", "no such file or folder", function() fs.read(at("none")) end)
     raises("io", "is a folder, want a file", function() fs.read(dir) end)
     confined(fs.read)
-    assert.errors_at_line(function() fs.read(at("f"), { max = 1 }) end, 0, 'std.fs.read: unknown option "max"')
-    assert.errors_at_line(function() fs.read(at("f"), { max_bytes = 1.5 }) end, 0, 'option "max_bytes": got 1.5, want a whole number')
-    assert.errors_at_line(function() fs.read(at("f"), { max_bytes = -1 }) end, 0, 'option "max_bytes": got -1, want 0 or more')
+    assert.errors_at_line(function() fs.read(at("f"), { max = 1 }) end, 0,
+      'std.fs.read: unknown option "max"')
+    assert.errors_at_line(function() fs.read(at("f"), { max_bytes = 1.5 }) end, 0,
+      'option "max_bytes": got 1.5, want a whole number')
+    assert.errors_at_line(function() fs.read(at("f"), { max_bytes = -1 }) end, 0,
+      'option "max_bytes": got -1, want 0 or more')
   end)
 end)
 
@@ -73,7 +76,8 @@ describe("std.fs.write", function()
     raises("not_found", "no such file or folder", function() fs.write(at("none/f"), "x") end)
     raises("io", "want a file", function() fs.write(dir, "x") end)
     confined(fs.write, "x")
-    assert.errors_at_line(function() fs.write(at("f")) end, 0, "std.fs.write: argument 2 (text): got nil, want a string")
+    assert.errors_at_line(function() fs.write(at("f")) end, 0,
+      "std.fs.write: argument 2 (text): got nil, want a string")
   end)
 end)
 
@@ -87,7 +91,8 @@ describe("std.fs.append", function()
   it("raises what is wrong", function()
     raises("not_found", "no such file or folder", function() fs.append(at("none/f"), "x") end)
     confined(fs.append, "x")
-    assert.errors_at_line(function() fs.append(at("f"), 1) end, 0, "std.fs.append: argument 2 (text): got 1, want a string")
+    assert.errors_at_line(function() fs.append(at("f"), 1) end, 0,
+      "std.fs.append: argument 2 (text): got 1, want a string")
   end)
 end)
 
@@ -123,7 +128,8 @@ describe("std.fs.glob", function()
   end)
 
   it("wants a pattern", function()
-    assert.errors_at_line(function() fs.glob("a[") end, 0, "std.fs.glob: argument 1 (pattern): got \"a[\", want a pattern")
+    assert.errors_at_line(function() fs.glob("a[") end, 0,
+      "std.fs.glob: argument 1 (pattern): got \"a[\", want a pattern")
     assert.errors_at_line(function() fs.glob() end, 0, "got nil, want a string")
   end)
 end)
@@ -178,9 +184,11 @@ describe("std.fs.remove", function()
   end)
 
   it("raises what is wrong", function()
-    raises("denied", "is the project root, which stays", function() fs.remove(".", { recursive = true }) end)
+    raises("denied", "is the project root, which stays",
+      function() fs.remove(".", { recursive = true }) end)
     confined(fs.remove)
-    assert.errors_at_line(function() fs.remove(dir, { recursve = true }) end, 0, '(did you mean "recursive"?)')
+    assert.errors_at_line(function() fs.remove(dir, { recursve = true }) end, 0,
+      '(did you mean "recursive"?)')
     assert.errors_at_line(function() fs.remove(dir, { recursive = 1 }) end, 0, "want true or false")
   end)
 end)
@@ -203,7 +211,8 @@ describe("std.fs.copy", function()
     raises("conflict", "lies inside", function() fs.copy(at("a"), at("a/b")) end)
     confined(fs.copy, at("x"))
     raises("denied", "outside the project root", function() fs.copy(at("a"), "../x") end)
-    assert.errors_at_line(function() fs.copy("a") end, 0, "std.fs.copy: argument 2 (to): got nil, want a string")
+    assert.errors_at_line(function() fs.copy("a") end, 0,
+      "std.fs.copy: argument 2 (to): got nil, want a string")
   end)
 end)
 

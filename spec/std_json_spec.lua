@@ -5,7 +5,8 @@ local json = std.json
 
 describe("std.json.encode", function()
   it("is canonical: keys sorted, no blanks, whole numbers without a point", function()
-    assert.equal('{"a":[true,null,"x"],"b":1,"c":{}}', json.encode({ c = {}, b = 1.0, a = { true, knl.null, "x" } }))
+    assert.equal('{"a":[true,null,"x"],"b":1,"c":{}}',
+      json.encode({ c = {}, b = 1.0, a = { true, knl.null, "x" } }))
     assert.equal("9007199254740992", json.encode(2 ^ 53))
     assert.equal("1000000000000000000", json.encode(1e18))
     assert.equal("0.1", json.encode(0.1))
@@ -21,7 +22,8 @@ describe("std.json.encode", function()
   end)
 
   it("writes one member a line when told", function()
-    assert.equal('{\n  "a": [\n    1\n  ],\n  "b": {}\n}', json.encode({ a = { 1 }, b = {} }, { pretty = true }))
+    assert.equal('{\n  "a": [\n    1\n  ],\n  "b": {}\n}',
+      json.encode({ a = { 1 }, b = {} }, { pretty = true }))
     assert.equal("[1]", json.encode({ 1 }, { pretty = false }))
   end)
 
@@ -50,9 +52,12 @@ describe("std.json.encode", function()
     } do
       assert.errors_at_line(function() json.encode(value) end, 0, text)
     end
-    assert.errors_at_line(function() json.encode() end, 0, "std.json.encode: got no argument, want a value")
-    assert.errors_at_line(function() json.encode({}, { prety = true }) end, 0, '"prety" (did you mean "pretty"?)')
-    assert.errors_at_line(function() json.encode({}, { pretty = 1 }) end, 0, 'option "pretty": got 1, want true or false')
+    assert.errors_at_line(function() json.encode() end, 0,
+      "std.json.encode: got no argument, want a value")
+    assert.errors_at_line(function() json.encode({}, { prety = true }) end, 0,
+      '"prety" (did you mean "pretty"?)')
+    assert.errors_at_line(function() json.encode({}, { pretty = 1 }) end, 0,
+      'option "pretty": got 1, want true or false')
   end)
 end)
 
@@ -77,7 +82,8 @@ describe("std.json.decode", function()
     assert.equal("9007199254740993", tostring(n))
     assert.is_true(n < json.decode("9007199254740995"))
     assert.equal("id 9007199254740993", "id " .. n)
-    assert.errors_at_line(function() return n + 1 - 1 end, 0, "got arithmetic, which would lose digits")
+    assert.errors_at_line(function() return n + 1 - 1 end, 0,
+      "got arithmetic, which would lose digits")
   end)
 
   it("refuses what is no JSON, with line and column", function()
@@ -93,7 +99,8 @@ describe("std.json.decode", function()
     } do
       assert.equal("validation", assert.has_error(function() json.decode(bad) end, text).kind)
     end
-    assert.errors_at_line(function() json.decode(5) end, 0, "std.json.decode: argument 1 (text): got 5, want a string")
+    assert.errors_at_line(function() json.decode(5) end, 0,
+      "std.json.decode: argument 1 (text): got 5, want a string")
     assert.errors_at_line(function() json.decode() end, 0, "got nil, want a string")
   end)
 end)

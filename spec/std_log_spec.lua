@@ -13,10 +13,13 @@ for _, level in ipairs{ "debug", "info", "warn", "error" } do
     end)
 
     it("wants a text and a table that JSON can say", function()
-      assert.errors_at_line(function() log() end, 0, place .. ": argument 1 (message): got nil, want a string")
+      assert.errors_at_line(function() log() end, 0,
+        place .. ": argument 1 (message): got nil, want a string")
       assert.errors_at_line(function() log({ "x" }) end, 0, "got a table, want a string")
-      assert.errors_at_line(function() log("x", "y") end, 0, place .. ': argument 2 (fields): got "y", want a table')
-      assert.errors_at_line(function() log("x", { f = print }) end, 0, place .. ": fields.f: got a function, want a JSON value")
+      assert.errors_at_line(function() log("x", "y") end, 0,
+        place .. ': argument 2 (fields): got "y", want a table')
+      assert.errors_at_line(function() log("x", { f = print }) end, 0,
+        place .. ": fields.f: got a function, want a JSON value")
       assert.errors_at_line(function() log("x", { n = 0 / 0 }) end, 0, "fields.n: got NaN")
     end)
   end)

@@ -4,7 +4,8 @@ local path = std.path
 
 -- What every function of one path refuses.
 local function wants_text(name)
-  assert.errors_at_line(function() path[name]() end, 0, ("std.path.%s: argument 1 (path): got nil, want a string"):format(name))
+  assert.errors_at_line(function() path[name]() end, 0,
+    ("std.path.%s: argument 1 (path): got nil, want a string"):format(name))
   assert.errors_at_line(function() path[name](5) end, 0, "got 5, want a string")
 end
 
@@ -18,15 +19,19 @@ describe("std.path.join", function()
   end)
 
   it("wants strings", function()
-    assert.errors_at_line(function() path.join() end, 0, "std.path.join: got no argument, want one part or more")
-    assert.errors_at_line(function() path.join("a", 1) end, 0, "std.path.join: part 2: got 1, want a string")
-    assert.errors_at_line(function() path.join("a", nil, "b") end, 0, "part 2: got nil, want a string")
+    assert.errors_at_line(function() path.join() end, 0,
+      "std.path.join: got no argument, want one part or more")
+    assert.errors_at_line(function() path.join("a", 1) end, 0,
+      "std.path.join: part 2: got 1, want a string")
+    assert.errors_at_line(function() path.join("a", nil, "b") end, 0,
+      "part 2: got nil, want a string")
   end)
 end)
 
 describe("std.path.dirname", function()
   it("is all but the last part", function()
-    assert.same({ "a/b", ".", "/" }, { path.dirname("a/b/c.go"), path.dirname("c.go"), path.dirname("/c") })
+    assert.same({ "a/b", ".", "/" },
+      { path.dirname("a/b/c.go"), path.dirname("c.go"), path.dirname("/c") })
   end)
 
   it("wants a string", function() wants_text("dirname") end)
@@ -34,7 +39,8 @@ end)
 
 describe("std.path.basename", function()
   it("is the last part", function()
-    assert.same({ "c.go", "b", "." }, { path.basename("a/b/c.go"), path.basename("a/b/"), path.basename("") })
+    assert.same({ "c.go", "b", "." },
+      { path.basename("a/b/c.go"), path.basename("a/b/"), path.basename("") })
   end)
 
   it("wants a string", function() wants_text("basename") end)

@@ -8,8 +8,10 @@ end
 
 describe("std.sh.run", function()
   it("runs a list as it is and text through the shell", function()
-    assert.same({ code = 0, stdout = "a b|$HOME|", stderr = "" }, run({ "printf", "%s|", "a b", "$HOME" }))
-    assert.same({ code = 3, stdout = "out\n", stderr = "err\n" }, run("echo out; echo err >&2; exit 3"))
+    assert.same({ code = 0, stdout = "a b|$HOME|", stderr = "" },
+      run({ "printf", "%s|", "a b", "$HOME" }))
+    assert.same({ code = 3, stdout = "out\n", stderr = "err\n" },
+      run("echo out; echo err >&2; exit 3"))
   end)
 
   it("takes stdin, environment and bytes of any kind", function()
@@ -27,7 +29,8 @@ describe("std.sh.run", function()
   end)
 
   it("keeps head and tail of a long output", function()
-    assert.equal("ab\n[... 6 bytes cut ...]\nij", run("printf abcdefghij", { max_bytes = 4 }).stdout)
+    assert.equal("ab\n[... 6 bytes cut ...]\nij",
+      run("printf abcdefghij", { max_bytes = 4 }).stdout)
   end)
 
   it("answers that the timeout ended it, with what came before", function()
@@ -51,13 +54,15 @@ describe("std.sh.run", function()
   end)
 
   it("raises when it cannot start", function()
-    assert.equal("not_found", bad('std.sh.run: "no_such_command_here": command not found in PATH', function() run({ "no_such_command_here" }) end).kind)
+    assert.equal("not_found", bad('std.sh.run: "no_such_command_here": command not found in PATH',
+      function() run({ "no_such_command_here" }) end).kind)
     bad("no such folder", function() run({ "true" }, { cwd = "no/such/folder" }) end)
     assert.equal("denied", bad("not executable", function() run({ "/etc/passwd" }) end).kind)
   end)
 
   it("refuses commands that are none", function()
-    bad("std.sh.run: argument 1 (command): got nil, want a list of strings, or text for /bin/sh", function() run() end)
+    bad("std.sh.run: argument 1 (command): got nil, want a list of strings, or text for /bin/sh",
+      function() run() end)
     bad("got a table, want a list of strings", function() run({}) end)
     bad("want a list of strings", function() run({ "a", x = 1 }) end)
     bad("command[2]: got 5, want a string", function() run({ "echo", 5 }) end)
@@ -68,11 +73,14 @@ describe("std.sh.run", function()
   end)
 
   it("refuses options that are none", function()
-    bad('unknown option "timeuot" (did you mean "timeout"?)', function() run("true", { timeuot = 1 }) end)
+    bad('unknown option "timeuot" (did you mean "timeout"?)',
+      function() run("true", { timeuot = 1 }) end)
     bad('option "timeout": got "x", want seconds', function() run("true", { timeout = "x" }) end)
-    bad('option "timeout": got 0, want seconds above 0', function() run("true", { timeout = 0 }) end)
+    bad('option "timeout": got 0, want seconds above 0',
+      function() run("true", { timeout = 0 }) end)
     bad('option "timeout": got -1, want seconds', function() run("true", { timeout = -1 }) end)
-    bad('option "max_bytes": got 1.5, want a whole number', function() run("true", { max_bytes = 1.5 }) end)
+    bad('option "max_bytes": got 1.5, want a whole number',
+      function() run("true", { max_bytes = 1.5 }) end)
     bad('option "max_bytes": got 0, want 1', function() run("true", { max_bytes = 0 }) end)
     bad('option "env": A: got 1, want a string', function() run("true", { env = { A = 1 } }) end)
     bad('option "env": got 1 as a name', function() run("true", { env = { "A=1" } }) end)

@@ -87,7 +87,8 @@ describe("std.task.spawn", function()
 
   it("wants a function and known options", function()
     bad("std.task.spawn: argument 1 (fn): got nil, want a function", function() task.spawn() end)
-    bad('unknown option "nam" (did you mean "name"?)', function() task.spawn(print, { nam = "x" }) end)
+    bad('unknown option "nam" (did you mean "name"?)',
+      function() task.spawn(print, { nam = "x" }) end)
     bad('option "name": got 5, want a string', function() task.spawn(print, { name = 5 }) end)
   end)
 end)
@@ -168,7 +169,8 @@ end)
 describe("task:join", function()
   it("is std.task.join as a method", function()
     assert.equal(7, task.spawn(function() return 7 end):join())
-    assert.equal('task "worker"', tostring(task.spawn(print, { name = "worker" }):join() or task.spawn(function() end, { name = "worker" })))
+    assert.equal('task "worker"', tostring(task.spawn(print,
+      { name = "worker" }):join() or task.spawn(function() end, { name = "worker" })))
     bad("as receiver, want a task", function() task.spawn(function() end).join() end)
   end)
 end)
@@ -191,7 +193,8 @@ describe("std.task.with_timeout", function()
   end)
 
   it("raises that the time was exceeded, with kind timeout", function()
-    local raised = assert.has_error(function() task.with_timeout(5, function() task.sleep(3600000) end) end, "exceeded 5 ms")
+    local raised = assert.has_error(function() task.with_timeout(5,
+      function() task.sleep(3600000) end) end, "exceeded 5 ms")
     assert.equal("timeout", raised.kind)
   end)
 
@@ -206,13 +209,17 @@ describe("std.task.with_timeout", function()
   end)
 
   it("raises what the function raises", function()
-    assert.has_error(function() task.with_timeout(60000, function() error("mine", 0) end) end, "mine")
+    assert.has_error(function() task.with_timeout(60000, function() error("mine", 0) end) end,
+      "mine")
   end)
 
   it("wants milliseconds and a function", function()
-    bad("std.task.with_timeout: argument 1 (ms): got -1, want milliseconds", function() task.with_timeout(-1, print) end)
-    bad("argument 1 (ms): got NaN, want milliseconds", function() task.with_timeout(0 / 0, print) end)
-    bad("std.task.with_timeout: argument 2 (fn): got nil, want a function", function() task.with_timeout(1) end)
+    bad("std.task.with_timeout: argument 1 (ms): got -1, want milliseconds",
+      function() task.with_timeout(-1, print) end)
+    bad("argument 1 (ms): got NaN, want milliseconds",
+      function() task.with_timeout(0 / 0, print) end)
+    bad("std.task.with_timeout: argument 2 (fn): got nil, want a function",
+      function() task.with_timeout(1) end)
     bad('unknown option "grace"', function() task.with_timeout(1, print, { grace = 1 }) end)
   end)
 end)

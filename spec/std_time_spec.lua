@@ -33,7 +33,8 @@ describe("std.time.sleep", function()
   end)
 
   it("wants seconds, not below zero", function()
-    assert.errors_at_line(function() time.sleep(-1) end, 0, "std.time.sleep: argument 1 (seconds): got -1, want seconds, 0 or more")
+    assert.errors_at_line(function() time.sleep(-1) end, 0,
+      "std.time.sleep: argument 1 (seconds): got -1, want seconds, 0 or more")
     assert.errors_at_line(function() time.sleep() end, 0, "got nil, want seconds")
     assert.errors_at_line(function() time.sleep("1") end, 0, 'got "1", want seconds')
     assert.errors_at_line(function() time.sleep(0 / 0) end, 0, "want seconds")

@@ -59,16 +59,22 @@ describe("tools.fs", function()
   end)
 
   it("names a misspelt option, word or type", function()
-    bad('tools.fs: unknown option "alow" (did you mean "allow"?)', function() tools.fs{ alow = { "read" } } end)
+    bad('tools.fs: unknown option "alow" (did you mean "allow"?)',
+      function() tools.fs{ alow = { "read" } } end)
     bad('option "allow": got nothing, want a list among', function() tools.fs{} end)
     bad('option "allow": got string, want a table', function() tools.fs{ allow = "read" } end)
     bad('option "allow": got an empty list', function() tools.fs{ allow = {} } end)
-    bad('option "allow": got "reed" (did you mean "read"?)', function() tools.fs{ allow = { "reed" } } end)
-    bad('option "allow": got the key "read", want a list', function() tools.fs{ allow = { read = true } } end)
+    bad('option "allow": got "reed" (did you mean "read"?)',
+      function() tools.fs{ allow = { "reed" } } end)
+    bad('option "allow": got the key "read", want a list',
+      function() tools.fs{ allow = { read = true } } end)
     bad('option "allow": [1]: got number, want a string', function() tools.fs{ allow = { 5 } } end)
-    bad('option "root": got "../x", want a folder below', function() tools.fs{ root = "../x", allow = { "read" } } end)
-    bad('option "root": got "/etc", want a folder below', function() tools.fs{ root = "/etc", allow = { "read" } } end)
-    bad('option "paths": got "/etc", want a path below the root', function() tools.fs{ allow = { "read" }, paths = { "/etc" } } end)
+    bad('option "root": got "../x", want a folder below',
+      function() tools.fs{ root = "../x", allow = { "read" } } end)
+    bad('option "root": got "/etc", want a folder below',
+      function() tools.fs{ root = "/etc", allow = { "read" } } end)
+    bad('option "paths": got "/etc", want a path below the root',
+      function() tools.fs{ allow = { "read" }, paths = { "/etc" } } end)
     bad("tools.fs: got nil, want a table of options", function() tools.fs() end)
   end)
 
@@ -76,7 +82,8 @@ describe("tools.fs", function()
     fs.write(dir .. "/f", "text")
     local s = knl.open{ store = "mem" }
     local device = knl.device{
-      llm = ports.script{ { calls = { { "read", { path = "f" } }, { "read", { pth = "f" } }, { "list" }, { "write", { path = "../x", text = "" } } } } }:open(),
+      llm = ports.script{ { calls = { { "read", { path = "f" } }, { "read", { pth = "f" } },
+        { "list" }, { "write", { path = "../x", text = "" } } } } }:open(),
       tools = set(),
     }
     assert.equal("ok", knl.beat(s, device).status)
@@ -178,17 +185,22 @@ describe("tools.fs search_replace", function()
   end)
 
   it("says where the text stopped agreeing", function()
-    local answer, text = replace("func a() {\n\treturn 1\n}\n", { search = "func a() {\n    return 1\n}", replace = "" })
+    local answer, text = replace("func a() {\n\treturn 1\n}\n",
+      { search = "func a() {\n    return 1\n}", replace = "" })
     refused("search_not_found", "agrees with line 1 and stops agreeing in line 2", answer)
-    assert.same({ 2, "    return 1\n", "\treturn 1\n", 11 }, { answer.line, answer.want, answer.got, answer.agreed_bytes })
+    assert.same({ 2, "    return 1\n", "\treturn 1\n", 11 },
+      { answer.line, answer.want, answer.got, answer.agreed_bytes })
     assert.equal("func a() {\n\treturn 1\n}\n", text)
   end)
 
   it("says so when the file ends, when its lines end otherwise, and when nothing agrees", function()
     assert.equal("the end of the file", replace("abc", { search = "abcd", replace = "" }).got)
-    refused("search_not_found", "lines of this file end in \\r\\n", (replace("a\r\nb\r\n", { search = "a\nb", replace = "" })))
-    refused("search_not_found", "nor does a beginning of it", (replace("abc", { search = "xyz", replace = "" })))
-    refused("search_not_found", "nor does a beginning of it", (replace("", { search = "x", replace = "" })))
+    refused("search_not_found", "lines of this file end in \\r\\n",
+      (replace("a\r\nb\r\n", { search = "a\nb", replace = "" })))
+    refused("search_not_found", "nor does a beginning of it",
+      (replace("abc", { search = "xyz", replace = "" })))
+    refused("search_not_found", "nor does a beginning of it",
+      (replace("", { search = "x", replace = "" })))
   end)
 
   it("cuts what it shows between characters", function()
@@ -201,7 +213,8 @@ describe("tools.fs search_replace", function()
   it("refuses an edit that is none", function()
     refused("bad_edit", "empty", (replace("abc", { search = "", replace = "x" })))
     refused("no_edits", "the same text", (replace("abc", { search = "a", replace = "a" })))
-    refused("not_found", "", set().search_replace.handler{ path = "none", search = "a", replace = "b" })
+    refused("not_found", "",
+      set().search_replace.handler{ path = "none", search = "a", replace = "b" })
   end)
 end)
 
@@ -256,7 +269,8 @@ describe("tools.sh", function()
   local function run(command, opts) return tools.sh(opts).sh.handler{ command = command } end
 
   it("answers code and outputs, whatever the code is", function()
-    assert.same({ code = 3, stdout = "out\n", stderr = "err\n" }, run("echo out; echo err >&2; exit 3"))
+    assert.same({ code = 3, stdout = "out\n", stderr = "err\n" },
+      run("echo out; echo err >&2; exit 3"))
     assert.same({ code = 0, stdout = "a b", stderr = "" }, run({ "printf", "%s", "a b" }))
   end)
 
@@ -293,7 +307,8 @@ describe("tools.sh", function()
     assert.equal("ab\n", run("  echo   a'b'  ", opts).stdout)
     assert.equal("[]", run([[printf "[%s]" '']], opts).stdout)
     assert.equal("a;b\n", run({ "echo", "a;b" }, opts).stdout)
-    refused("command_not_allowed", '"rm" is not allowed, allowed are: echo, printf', run("rm -rf x", opts))
+    refused("command_not_allowed", '"rm" is not allowed, allowed are: echo, printf',
+      run("rm -rf x", opts))
     refused("command_not_allowed", '"/bin/echo"', run({ "/bin/echo" }, opts))
     refused("command_not_allowed", '""', run("  ", opts))
     for _, text in ipairs{ "echo a; rm b", "echo a && rm b", "echo $(rm b)", "echo `rm b`", "echo a > b", "echo a | sh", "echo *",
@@ -303,12 +318,15 @@ describe("tools.sh", function()
   end)
 
   it("names a misspelt option or type", function()
-    bad('tools.sh: unknown option "alow" (did you mean "allow"?)', function() tools.sh{ alow = {} } end)
+    bad('tools.sh: unknown option "alow" (did you mean "allow"?)',
+      function() tools.sh{ alow = {} } end)
     bad('option "allow": got an empty list', function() tools.sh{ allow = {} } end)
-    bad('option "allow": [2]: got number, want a string', function() tools.sh{ allow = { "go", 5 } } end)
+    bad('option "allow": [2]: got number, want a string',
+      function() tools.sh{ allow = { "go", 5 } } end)
     bad('option "timeout": got string, want a number', function() tools.sh{ timeout = "1" } end)
     bad('option "timeout": got 0, want seconds above 0', function() tools.sh{ timeout = 0 } end)
-    bad('option "timeout": got nan, want seconds above 0', function() tools.sh{ timeout = 0 / 0 } end)
+    bad('option "timeout": got nan, want seconds above 0',
+      function() tools.sh{ timeout = 0 / 0 } end)
     bad('option "cwd": got number, want a string', function() tools.sh{ cwd = 5 } end)
     bad("tools.sh: got string, want a table of options", function() tools.sh("x") end)
   end)
@@ -325,11 +343,14 @@ describe("tools.merge", function()
 
   it("refuses a name that stands in two", function()
     local a = tools.fs{ allow = { "read" } }
-    bad('tools.merge: tool "read" stands in arguments 1 and 3, want it in one', function() tools.merge(a, {}, a) end)
+    bad('tools.merge: tool "read" stands in arguments 1 and 3, want it in one',
+      function() tools.merge(a, {}, a) end)
   end)
 
   it("wants tables of tools", function()
-    bad("tools.merge: argument 2: got nil, want a table of tools", function() tools.merge({}, nil) end)
-    bad("tools.merge: argument 1: got the key 1, want the name of a tool", function() tools.merge({ { handler = print } }) end)
+    bad("tools.merge: argument 2: got nil, want a table of tools",
+      function() tools.merge({}, nil) end)
+    bad("tools.merge: argument 1: got the key 1, want the name of a tool",
+      function() tools.merge({ { handler = print } }) end)
   end)
 end)

@@ -85,7 +85,8 @@ describe("a tool", function()
   end)
 
   it("that raises a table says its words", function()
-    assert.matches("raised: .*my message", result_of(function() error({ message = "my message" }) end).result)
+    assert.matches("raised: .*my message",
+      result_of(function() error({ message = "my message" }) end).result)
     assert.matches("raised: .*spoken", result_of(function()
       error(setmetatable({}, { __tostring = function() return "spoken" end }))
     end).result)
@@ -135,7 +136,8 @@ describe("a tool", function()
   end)
 
   it("that is strict runs only with arguments that match", function()
-    local schema = { type = "object", properties = { path = { type = "string" } }, required = { "path" }, additionalProperties = false }
+    local schema = { type = "object", properties = { path = { type = "string" } },
+      required = { "path" }, additionalProperties = false }
     local ran = 0
     local function handler() ran = ran + 1 end
     for _, args in ipairs{ { path = 5 }, { pth = "x" }, { path = "x", more = 1 } } do
@@ -151,7 +153,8 @@ describe("a tool", function()
   end)
 
   it("is not run with arguments that are no JSON object", function()
-    local o, s = call({ { name = "t", args = '{"a":' } }, { t = { handler = function() error("must not run") end } })
+    local o, s = call({ { name = "t", args = '{"a":' } },
+      { t = { handler = function() error("must not run") end } })
     assert.equal("ok", o.status)
     local r = results(s)[1]
     assert.is_false(r.ok)
@@ -179,7 +182,8 @@ describe("a tool", function()
       order[#order + 1] = args.n
       return args.n
     end
-    local o, s = call({ { "t", { n = 1 } }, { "t", { n = 2 } } }, { t = { handler = handler, parallel = true } })
+    local o, s = call({ { "t", { n = 1 } }, { "t", { n = 2 } } },
+      { t = { handler = handler, parallel = true } })
     assert.same({ 2, 1 }, order)
     assert.same({ 1, 2 }, { results(s)[1].result, results(s)[2].result })
     assert.equal(2, #o.out.tools)
@@ -198,7 +202,8 @@ describe("a tool", function()
   end)
 
   it("has an id used once, made by the kernel when the model gives none", function()
-    local o = call({ { name = "t", id = "x" }, { name = "t", id = "x" }, { name = "t", id = "" } }, { t = { handler = function() end } })
+    local o = call({ { name = "t", id = "x" }, { name = "t", id = "x" }, { name = "t", id = "" } },
+      { t = { handler = function() end } })
     local ids = o.out.tools
     assert.equal("x", ids[1].call_id)
     assert.matches("^" .. o.out.beat .. "/", ids[2].call_id)
@@ -211,7 +216,8 @@ describe("a tool policy", function()
   local function under(policy, calls)
     local ran = {}
     local function handler(args) ran[#ran + 1] = args.n end
-    local o, s = call(calls or { { "t", { n = 1 } } }, { t = { handler = handler } }, { tool_policy = policy })
+    local o, s = call(calls or { { "t", { n = 1 } } }, { t = { handler = handler } },
+      { tool_policy = policy })
     return o, s, ran
   end
 
@@ -232,7 +238,8 @@ describe("a tool policy", function()
   end)
 
   it("denies with a reason that the model reads", function()
-    local o, s, ran = under(function(block) return block.input.n == 1 and "deny" or nil, "not today" end, { { "t", { n = 1 } }, { "t", { n = 2 } } })
+    local o, s, ran = under(function(block) return block.input.n == 1 and "deny" or nil,
+      "not today" end, { { "t", { n = 1 } }, { "t", { n = 2 } } })
     assert.equal("ok", o.status)
     assert.same({ 2 }, ran)
     assert.equal("denied by policy: not today", results(s)[1].result)

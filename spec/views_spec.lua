@@ -8,7 +8,8 @@ local function driven()
   s:append{ kind = "msg_user", data = { content = "go" } }
   local device = knl.device{
     llm = ports.script{
-      { calls = { { "good" }, { "bad" } }, usage = { input_tokens = 10, output_tokens = 4, thinking_tokens = 1 } },
+      { calls = { { "good" }, { "bad" } },
+        usage = { input_tokens = 10, output_tokens = 4, thinking_tokens = 1 } },
       { text = "x", usage = { input_tokens = 20, output_tokens = 2, cache_read_tokens = 5 } },
     }:open(),
     tools = { good = { handler = function() end }, bad = { handler = function() error("no") end } },
@@ -19,13 +20,17 @@ end
 
 -- The cases that every view has.
 local function refuses(view, name)
-  assert.errors_at_line(function() view() end, 0, ("knl.views.%s: argument 1 (session): got nil, want"):format(name))
+  assert.errors_at_line(function() view() end, 0,
+    ("knl.views.%s: argument 1 (session): got nil, want"):format(name))
   assert.errors_at_line(function() view({}) end, 0, "argument 1 (session): got a table, want")
   assert.errors_at_line(function() view(knl.device{}) end, 0, "argument 1 (session)")
   local s = knl.open{ store = "mem" }
-  assert.errors_at_line(function() view(s, { limt = 1 }) end, 0, 'unknown option "limt" (did you mean "limit"?)')
-  assert.errors_at_line(function() view(s, { limit = 0 }) end, 0, 'option "limit": got 0, want a whole number ≥ 1')
-  assert.errors_at_line(function() view(s, { limit = 1.5 }) end, 0, 'option "limit": got 1.5, want a whole number')
+  assert.errors_at_line(function() view(s, { limt = 1 }) end, 0,
+    'unknown option "limt" (did you mean "limit"?)')
+  assert.errors_at_line(function() view(s, { limit = 0 }) end, 0,
+    'option "limit": got 0, want a whole number ≥ 1')
+  assert.errors_at_line(function() view(s, { limit = 1.5 }) end, 0,
+    'option "limit": got 1.5, want a whole number')
 end
 
 describe("knl.views.beats", function()
@@ -48,7 +53,8 @@ describe("knl.views.beats", function()
     assert.is_true(truncated)
     rows = knl.views.beats(s, { sessions = { t, s:id() } })
     assert.same({ 4, t:id(), s:id() }, { #rows, rows[1].session, rows[3].session })
-    assert.errors_at_line(function() knl.views.beats(s, { sessions = { 5 } }) end, 0, "sessions[1]: got 5, want a session or its id")
+    assert.errors_at_line(function() knl.views.beats(s, { sessions = { 5 } }) end, 0,
+      "sessions[1]: got 5, want a session or its id")
   end)
 
   it("is an empty list without beats", function()
@@ -68,7 +74,8 @@ describe("knl.views.tool_pairs", function()
     assert.equal("string", type(rows[1].call_id))
   end)
 
-  it("refuses what is no session and no option", function() refuses(knl.views.tool_pairs, "tool_pairs") end)
+  it("refuses what is no session and no option",
+    function() refuses(knl.views.tool_pairs, "tool_pairs") end)
 end)
 
 describe("knl.views.open_calls", function()
@@ -77,21 +84,24 @@ describe("knl.views.open_calls", function()
     local seen
     knl.beat(s, knl.device{
       llm = ports.script{ { calls = { { "look" } } } }:open(),
-      tools = { look = { handler = function(_, ctx) seen = knl.views.open_calls(ctx.session) end } },
+      tools = { look = { handler = function(_,
+        ctx) seen = knl.views.open_calls(ctx.session) end } },
     })
     assert.equal(1, #seen)
     assert.equal("look", seen[1].name)
     assert.same({}, (knl.views.open_calls(s)))
   end)
 
-  it("refuses what is no session and no option", function() refuses(knl.views.open_calls, "open_calls") end)
+  it("refuses what is no session and no option",
+    function() refuses(knl.views.open_calls, "open_calls") end)
 end)
 
 describe("knl.views.ledger", function()
   it("has a row a move", function()
     local s, a = driven()
     local rows = knl.views.ledger(s)
-    assert.same({ "budget_granted", "budget_reserved", "budget_reserved" }, { rows[1].kind, rows[2].kind, rows[3].kind })
+    assert.same({ "budget_granted", "budget_reserved", "budget_reserved" },
+      { rows[1].kind, rows[2].kind, rows[3].kind })
     assert.same({ 5, "beats", 2 }, { rows[1].amount, rows[1].tag, rows[1].seq })
     assert.equal(a, rows[2].beat)
   end)
@@ -121,9 +131,11 @@ describe("knl.views.tree", function()
     local leaf = knl.open{ parent = child, budget = { from_parent = 1 } }
     leaf:close()
     local rows = knl.views.tree(root)
-    assert.same({ root:id(), child:id(), leaf:id() }, { rows[1].session, rows[2].session, rows[3].session })
+    assert.same({ root:id(), child:id(), leaf:id() },
+      { rows[1].session, rows[2].session, rows[3].session })
     assert.same({ 0, 1, 2 }, { rows[1].depth, rows[2].depth, rows[3].depth })
-    assert.same({ root:id(), "ada", 3, "t" }, { rows[2].parent, rows[2].owner, rows[2].remaining, rows[2].tag })
+    assert.same({ root:id(), "ada", 3, "t" },
+      { rows[2].parent, rows[2].owner, rows[2].remaining, rows[2].tag })
     assert.is_nil(rows[1].closed_epoch_ms)
     assert.is_true(rows[3].closed_epoch_ms >= rows[3].opened_epoch_ms)
     assert.equal(2, #knl.views.tree(child))
@@ -149,6 +161,7 @@ describe("knl.views.sessions", function()
   it("refuses what is no session and no option", function()
     refuses(knl.views.sessions, "sessions")
     local s = driven()
-    assert.errors_at_line(function() knl.views.sessions(s, { sessions = {} }) end, 0, 'unknown option "sessions"')
+    assert.errors_at_line(function() knl.views.sessions(s, { sessions = {} }) end, 0,
+      'unknown option "sessions"')
   end)
 end)

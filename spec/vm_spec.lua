@@ -37,7 +37,8 @@ describe("xpcall", function()
     local ok, trace = xpcall(broken, debug.traceback)
     assert.is_false(ok)
     assert.matches("vm_spec.lua:%d+: e\nstack traceback:", trace)
-    assert.matches("\n\t[^\n]*vm_spec.lua:%d+: in function[^\n]*\n\t%[Go%]: in function 'xpcall'", trace)
+    assert.matches("\n\t[^\n]*vm_spec.lua:%d+: in function[^\n]*\n\t%[Go%]: in function 'xpcall'",
+      trace)
     local function clobber(...) return select("#", ...) end
     clobber(1, 2, 3, 4)
     assert.equal("mine", kept())
@@ -161,8 +162,10 @@ describe("require", function()
   end)
 
   it("names where it looked and what is near", function()
-    assert.errors_at_line(function() require("tols") end, 0, 'module "tols" not found (did you mean "tools"?)')
-    assert.errors_at_line(function() require("../x") end, 0, 'got "../x", want words joined by dots')
+    assert.errors_at_line(function() require("tols") end, 0,
+      'module "tols" not found (did you mean "tools"?)')
+    assert.errors_at_line(function() require("../x") end, 0,
+      'got "../x", want words joined by dots')
     assert.errors_at_line(function() require(5) end, 0, "got 5, want the name of a module")
   end)
 end)
@@ -170,7 +173,8 @@ end)
 describe("an error of the host", function()
   it("is a value with four fields that reads as its text", function()
     local raised = assert.has_error(function() std.json.decode("[") end)
-    assert.same({ "validation", "std.json.decode", false }, { raised.kind, raised.method, raised.retryable })
+    assert.same({ "validation", "std.json.decode", false },
+      { raised.kind, raised.method, raised.retryable })
     assert.equal("std.json.decode: " .. raised.message, tostring(raised))
     assert.matches("^got: std.json.decode: ", "got: " .. raised)
     assert.equal("error", getmetatable(raised))

@@ -44,7 +44,8 @@ type verdict struct {
 
 // judge is Lua that takes from a returned value what decides the exit code; the
 // rest of the value may be more than JSON can say.
-const judge = `return function(v)
+const judge = `local pcall, type, ipairs = pcall, type, ipairs
+return function(v)
   local function field(of, k, want)
     local there, x = pcall(function() return of[k] end)
     if there and type(x) == want then return x end
@@ -66,6 +67,10 @@ func (s *script) run(ctx context.Context) (r result) {
 		return result{err: err}
 	}
 	defer func() { r.err = errors.Join(r.err, vm.Close()) }()
+	judges, err := vm.RunString(ctx, "=judge", judge) // before the script can change a global
+	if err != nil {
+		return result{err: err}
+	}
 	values, err := vm.RunString(ctx, s.path, source)
 	if err != nil || len(values) == 0 {
 		return result{value: json.RawMessage("null"), err: err}
@@ -74,12 +79,8 @@ func (s *script) run(ctx context.Context) (r result) {
 	if r.odd != nil {
 		r.value = nil
 	}
-	ctx = context.WithoutCancel(ctx) // a script that an interrupt let end is judged too
-	judges, err := vm.RunString(ctx, "=judge", judge)
-	if err != nil {
-		return result{err: err}
-	}
-	if values, r.err = vm.Run(ctx, judges[0], values[0]); r.err != nil {
+	// What an interrupt let end by itself is judged too.
+	if values, r.err = vm.Run(context.WithoutCancel(ctx), judges[0], values[0]); r.err != nil {
 		return r
 	}
 	r.verdict = verdictOf(luabind.AppendJSON(nil, values[0], nil))

@@ -27,6 +27,13 @@
 // chunk of the write-ahead log has one, checked at each read from the disk.
 // Blobs are checked against their hash.
 //
+// Beside Pebble's files the folder has
+//
+//	holder       its lock (flock) is the store's; its text is the holder's pid
+//	unfinished   there while the store is being made; what a cut short making
+//	             left is swept by the next Open, and only then
+//	sock         the socket of package sockstore
+//
 // # Invariants
 //
 // They hold in every snapshot, and so after every crash. [Store.Check] walks

@@ -149,3 +149,17 @@ func TestFaultsOfOpeningAreClear(t *testing.T) {
 		}
 	}
 }
+
+func TestCompactionsRunOnlyBetweenOpeningAndAFault(t *testing.T) {
+	d := newDisk(vfs.NewMem(), "db")
+	allowed := pebbleOptions(d, 0).CompactionConcurrencyRange
+	usually, _ := allowed()
+	require.Zero(t, usually)
+	d.opened.Store(true)
+	usually, _ = allowed()
+	require.Equal(t, 1, usually)
+	d.freeze(syscall.EIO)
+	usually, atMost := allowed()
+	require.Zero(t, usually)
+	require.Equal(t, 1, atMost, "Pebble divides by it")
+}

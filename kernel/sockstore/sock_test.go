@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -345,5 +346,38 @@ func TestErrorsKeepTheirIdentity(t *testing.T) {
 		for _, known := range codes[1:] {
 			require.Equal(t, known == want, errors.Is(got, known), "%v is %v", got, known)
 		}
+	}
+}
+
+// waits is a store whose commits count their waits.
+type waits struct {
+	*store.Mem
+	counts []*atomic.Int64
+}
+
+type countedCommit struct{ n *atomic.Int64 }
+
+func (c countedCommit) Wait(context.Context) error { c.n.Add(1); return nil }
+
+func (w *waits) Apply(ctx context.Context, b *store.Batch, f store.Flush) (store.Commit, error) {
+	if _, err := w.Mem.Apply(ctx, b, f); err != nil {
+		return nil, err
+	}
+	n := new(atomic.Int64)
+	w.counts = append(w.counts, n)
+	return countedCommit{n}, nil
+}
+
+func TestWaitingForALazyWaitsForTheLatest(t *testing.T) {
+	below := &waits{Mem: store.NewMem()}
+	one := serve(t, below)
+	defer one.Close()
+	for i := range int64(3) {
+		c, err := one.Apply(bg, batch("s", i, "x"), store.Lazy)
+		require.NoError(t, err)
+		require.Zero(t, below.counts[i].Load(), "the holder leaves a lazy alone")
+		require.NoError(t, c.Wait(bg))
+		require.NoError(t, c.Wait(bg))
+		require.Equal(t, int64(1), below.counts[i].Load())
 	}
 }

@@ -39,7 +39,8 @@ local function fail(note, text, ...)
     text = tostring(note) .. ": " .. text
   end
   local file, line = place.outside()
-  error(setmetatable({ assertion = true, message = text, file = file, line = line }, failure_meta), 0)
+  local failure = { assertion = true, message = text, file = file, line = line }
+  error(setmetatable(failure, failure_meta), 0)
 end
 
 -- A mistake in the spec itself.
@@ -54,7 +55,8 @@ end
 ---@param note? string
 function M.equal(want, got, note)
   if want ~= got then
-    fail(note, "%s", "equal: " .. (show.differences(want, got)[1] or "want the very value, got one like it"))
+    local how = show.differences(want, got)[1] or "want the very value, got one like it"
+    fail(note, "equal: %s", how)
   end
 end
 
@@ -65,7 +67,7 @@ end
 function M.same(want, got, note)
   local all = show.differences(want, got)
   if #all > 0 then
-    fail(note, "%s", "same: " .. (#all == 1 and all[1] or "\n  " .. table.concat(all, "\n  ")))
+    fail(note, "same: %s", #all == 1 and all[1] or "\n  " .. table.concat(all, "\n  "))
   end
 end
 
@@ -122,7 +124,8 @@ end
 ---@param note? string
 function M.near(want, got, within, note)
   if type(want) ~= "number" or type(within) ~= "number" then
-    misuse("near: got %s and %s, want a number and how far it may be away", type(want), type(within))
+    local got_types = type(want) .. " and " .. type(within)
+    misuse("near: got %s, want a number and how far it may be away", got_types)
   end
   if type(got) ~= "number" or not (math.abs(want - got) <= within) then
     fail(note, "near: want %s ± %s, got %s", tostring(want), tostring(within), show.show(got))
@@ -159,13 +162,14 @@ end
 ---@return any raised
 function M.errors_at_line(fn, n, text)
   if type(fn) ~= "function" or type(n) ~= "number" then
-    misuse("errors_at_line: got %s and %s, want a function and the number of its line", type(fn), type(n))
+    local got_types = type(fn) .. " and " .. type(n)
+    misuse("errors_at_line: got %s, want a function and the number of its line", got_types)
   end
   local failure = raised_by("errors_at_line", fn, text)
   local info = debug.getinfo(fn)
   if failure.file ~= info.short_src or failure.line ~= info.linedefined + n then
-    fail(nil, "errors_at_line: want it at %s:%d, got %s:%s: %s", info.short_src, info.linedefined + n,
-      tostring(failure.file), tostring(failure.line), failure.message)
+    fail(nil, "errors_at_line: want it at %s:%d, got %s:%s: %s", info.short_src,
+      info.linedefined + n, tostring(failure.file), tostring(failure.line), failure.message)
   end
   return failure.raised
 end

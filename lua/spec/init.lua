@@ -47,9 +47,24 @@ function M.start(globals)
   end
 end
 
+---@class spec.choice
+---@field text? string in the full name of a case
+---@field tags? string[] one of them marks it
+---@field skip_tags? string[] none of them does
+
+---@class spec.result
+---@field name string the names of its blocks and its own, joined by blanks
+---@field path string[] the same, apart
+---@field status "passed"|"failed"|"pending"
+---@field message? string why it failed, or is pending
+---@field traceback? string
+---@field file string where it failed, else where it stands
+---@field line integer
+---@field ms integer milliseconds it took
+
 --- Runs the cases that were described since start, in their order.
----@param choice? string|{ text?: string, tags?: string[], skip_tags?: string[] } cases whose full name contains the text, with one of tags and none of skip_tags
----@return { name: string, path: string[], status: "passed"|"failed"|"pending", message?: string, traceback?: string, file: string, line: integer, ms: number }[]
+---@param choice? string|spec.choice which of them; a string is the text
+---@return spec.result[]
 function M.run(choice)
   return current.run(choice)
 end

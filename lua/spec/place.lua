@@ -78,9 +78,17 @@ local function read(raised, trace)
   return failure
 end
 
+---@class spec.failure
+---@field message string
+---@field file? string
+---@field line? integer
+---@field traceback string
+---@field raised any the value itself
+---@field pending? string why the case ends as pending
+
 --- Runs fn and answers what it raised, or nil.
 ---@param fn fun()
----@return { message: string, file?: string, line?: integer, traceback: string, raised: any, pending?: string }?
+---@return spec.failure?
 function M.attempt(fn)
   local failure
   xpcall(fn, function(raised)

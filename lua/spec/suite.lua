@@ -31,7 +31,8 @@ end
 local function describing(self, word)
   if self.running then
     local file, line = place.outside()
-    error(("%s:%d: %s: called inside a case, want it in a block or at the top of the file"):format(file, line, word), 0)
+    local wanted = "called inside a case, want it in a block or at the top of the file"
+    error(("%s:%d: %s: %s"):format(file, line, word, wanted), 0)
   end
 end
 
@@ -47,7 +48,14 @@ end
 local function add(self, name, fn)
   local file, line = place.outside()
   local path = path_of(self.block, name)
-  local case = { name = table.concat(path, " "), path = path, block = self.block, fn = fn, file = file, line = line }
+  local case = {
+    name = table.concat(path, " "),
+    path = path,
+    block = self.block,
+    fn = fn,
+    file = file,
+    line = line,
+  }
   self.cases[#self.cases + 1] = case
   return case
 end
@@ -237,7 +245,7 @@ end
 
 ---@class suite
 ---@field words table<string, function> describe it before_each after_each pending tags
----@field run fun(choice?: string|table): table[] runs the chosen cases in their order and answers their results
+---@field run fun(choice?: string|spec.choice): spec.result[] runs the chosen cases in order
 
 --- An empty suite.
 ---@return suite

@@ -69,17 +69,22 @@ end
 local function not_found(text, search)
   local n, at = agreement(text, search)
   if n == 0 then
-    return refusal.of("search_not_found", "the search text does not occur, nor does a beginning of it")
+    return refusal.of("search_not_found",
+      "the search text does not occur, nor does a beginning of it")
   end
   local differs = at + n
   local want, got = rest(search, n + 1), rest(text, differs)
-  local message = ("the search text does not occur; it agrees with line %d and stops agreeing in line %d"):format(
-    line_at(text, at), line_at(text, differs))
+  local message = "the search text does not occur; "
+    .. ("it agrees with line %d and stops agreeing in line %d"):format(
+      line_at(text, at), line_at(text, differs))
   if got:sub(1, 1) == "\r" then
     message = message .. ": the lines of this file end in \\r\\n"
   end
   return refusal.of("search_not_found", message, {
-    agreed_bytes = n, line = line_at(text, differs), want = want, got = got == "" and "the end of the file" or got,
+    agreed_bytes = n,
+    line = line_at(text, differs),
+    want = want,
+    got = got == "" and "the end of the file" or got,
   })
 end
 
@@ -88,9 +93,11 @@ local function ambiguous(text, starts)
   for i = 1, math.min(#starts, LISTED) do
     lines[i] = line_at(text, starts[i])
   end
-  return refusal.of("search_ambiguous",
-    ("the search text occurs %d times: take in more of what stands around it, or say all"):format(#starts),
-    { matches = #starts, lines = lines })
+  local message = "the search text occurs %d times: take in more of what is around it, or say all"
+  return refusal.of("search_ambiguous", message:format(#starts), {
+    matches = #starts,
+    lines = lines,
+  })
 end
 
 -- Puts replace in the place of every occurrence.

@@ -62,15 +62,16 @@ local function read(path, args)
     local from, to = args.from or 1, args.to or math.huge
     local part, n = lines_of(text, from, to)
     if from > to or from > math.max(n, 1) then
-      return refusal.of("no_such_lines", ("there are no lines %d to %s, the file has %d"):format(
-        from, args.to and ("%d"):format(args.to) or "the end", n), { lines = n })
+      local last = args.to and ("%d"):format(args.to) or "the end"
+      return refusal.of("no_such_lines",
+        ("there are no lines %d to %s, the file has %d"):format(from, last, n), { lines = n })
     end
     text = part
   end
   if #text > ANSWERED then
     local _, n = lines_of(text, 1, 0)
-    return refusal.of("too_large", ("%d bytes in %d lines, at most %d are answered at once: give from and to"):format(
-      #text, n, ANSWERED), { bytes = #text, lines = n })
+    local message = "%d bytes in %d lines, at most %d are answered at once: give from and to"
+    return refusal.of("too_large", message:format(#text, n, ANSWERED), { bytes = #text, lines = n })
   end
   return text
 end
@@ -134,16 +135,18 @@ local catalog = {
   write = {
     run = write, effects = "write", idempotent = true,
     description = "Writes a file, in place of what stands there. Missing folders are made.",
-    properties = { path = path, text = text("the whole new content") }, required = { "path", "text" },
+    properties = { path = path, text = text("the whole new content") },
+    required = { "path", "text" },
   },
   append = {
     run = append, effects = "write",
     description = "Adds text to the end of a file, which is made when it is missing.",
-    properties = { path = path, text = text("what to add") }, required = { "path", "text" },
+    properties = { path = path, text = text("what to add") },
+    required = { "path", "text" },
   },
   search_replace = {
     run = search_replace, effects = "write",
-    description = "Replaces an exact piece of a file's text. It must occur once, unless all is true.",
+    description = "Replaces an exact piece of a text; it must occur once, unless all is true.",
     properties = {
       path = path,
       search = text("what stands in the file, blanks and line ends included"),
@@ -176,13 +179,19 @@ local function entry(tool, places)
   }
 end
 
+---@class tools.fs.options
+---@field root? string a folder, from the project root (default: that root)
+---@field allow string[] read, list, write, append, search_replace
+---@field paths? string[] files and folders below root, with all that is in them
+
 --- Makes the file tools that allow names.
----@param opts { root?: string, allow: string[], paths?: string[] } root: a folder, from the project root; paths: files and folders below root, with all that is in them
+---@param opts tools.fs.options
 ---@return table<string, tool>
 return function(opts)
   options.check("tools.fs", opts, { root = "string", allow = "table", paths = "table" })
   if not opts.allow then
-    error("tools.fs: option \"allow\": got nothing, want a list among append, list, read, search_replace, write", 2)
+    local choice = "append, list, read, search_replace, write"
+    error("tools.fs: option \"allow\": got nothing, want a list among " .. choice, 2)
   end
   options.words("tools.fs", "allow", opts.allow, catalog)
   if opts.paths then

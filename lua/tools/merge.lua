@@ -12,17 +12,20 @@
 ---@return table<string, tool>
 return function(...)
   local merged, from = {}, {}
+  local function refuse(text, ...)
+    error("tools.merge: " .. text:format(...), 3)
+  end
   for i = 1, select("#", ...) do
     local set = select(i, ...)
     if type(set) ~= "table" then
-      error(("tools.merge: argument %d: got %s, want a table of tools"):format(i, type(set)), 2)
+      refuse("argument %d: got %s, want a table of tools", i, type(set))
     end
     for name, entry in pairs(set) do
       if type(name) ~= "string" then
-        error(("tools.merge: argument %d: got the key %s, want the name of a tool"):format(i, tostring(name)), 2)
+        refuse("argument %d: got the key %s, want the name of a tool", i, tostring(name))
       end
       if from[name] then
-        error(("tools.merge: tool %q stands in arguments %d and %d, want it in one"):format(name, from[name], i), 2)
+        refuse("tool %q stands in arguments %d and %d, want it in one", name, from[name], i)
       end
       merged[name], from[name] = entry, i
     end

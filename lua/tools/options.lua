@@ -10,8 +10,6 @@
 --      check("tools.sh", options, { timeout = "number", cwd = "string" })
 --    end
 
-local CALLER = 3 -- the level of whoever called the factory
-
 -- Edits between a and b.
 local function distance(a, b)
   local row = {}
@@ -52,6 +50,11 @@ local function keys(t)
   return names
 end
 
+-- Raises at whoever called the factory that called check or words.
+local function refuse(place, text, ...)
+  error(place .. ": " .. text:format(...), 4)
+end
+
 local M = {}
 
 --- Raises when options is not a table of known keys.
@@ -60,15 +63,15 @@ local M = {}
 ---@param known table<string, string> key to type
 function M.check(place, options, known)
   if type(options) ~= "table" then
-    error(("%s: got %s, want a table of options"):format(place, type(options)), CALLER)
+    refuse(place, "got %s, want a table of options", type(options))
   end
   for key, value in pairs(options) do
-    local want = known[key]
+    local want, name = known[key], tostring(key)
     if not want then
-      error(("%s: unknown option %q (%s)"):format(place, tostring(key), suggest(tostring(key), keys(known))), CALLER)
+      refuse(place, "unknown option %q (%s)", name, suggest(name, keys(known)))
     end
     if type(value) ~= want then
-      error(("%s: option %q: got %s, want a %s"):format(place, key, type(value), want), CALLER)
+      refuse(place, "option %q: got %s, want a %s", name, type(value), want)
     end
   end
 end
@@ -81,18 +84,18 @@ end
 function M.words(place, key, list, choices)
   for k in pairs(list) do
     if type(k) ~= "number" then
-      error(("%s: option %q: got the key %q, want a list"):format(place, key, tostring(k)), CALLER)
+      refuse(place, "option %q: got the key %q, want a list", key, tostring(k))
     end
   end
   if #list == 0 then
-    error(("%s: option %q: got an empty list, want a word or more"):format(place, key), CALLER)
+    refuse(place, "option %q: got an empty list, want a word or more", key)
   end
   for i, word in ipairs(list) do
     if type(word) ~= "string" or word == "" then
-      error(("%s: option %q: [%d]: got %s, want a string"):format(place, key, i, type(word)), CALLER)
+      refuse(place, "option %q: [%d]: got %s, want a string", key, i, type(word))
     end
     if choices and not choices[word] then
-      error(("%s: option %q: got %q (%s)"):format(place, key, word, suggest(word, keys(choices))), CALLER)
+      refuse(place, "option %q: got %q (%s)", key, word, suggest(word, keys(choices)))
     end
   end
 end

@@ -88,22 +88,27 @@ function Scope:holds(path)
   return false
 end
 
+local function no(text, ...)
+  return refusal.of("path_not_allowed", text:format(...))
+end
+
 --- The path for std.fs, or nil and the refusal.
 ---@param path string as the model gave it
 ---@return string?, table?
 function Scope:resolve(path)
   local local_path = clean(path)
   if not local_path then
-    return nil, refusal.of("path_not_allowed", ("%q leads out of the root: give a path below it"):format(path))
+    return nil, no("%q leads out of the root: give a path below it", path)
   end
   if not self:holds(local_path) then
-    return nil, refusal.of("path_not_allowed",
-      ("%q is not among the paths: %s"):format(path, table.concat(self.paths, ", ")), { paths = self.paths })
+    local answer = no("%q is not among the paths: %s", path, table.concat(self.paths, ", "))
+    answer.paths = self.paths
+    return nil, answer
   end
   local narrowed = self.paths or self.root ~= "."
   local link = narrowed and local_path ~= "." and self:link(local_path)
   if link then
-    return nil, refusal.of("path_not_allowed", ("%q is a link, which may lead out of the root"):format(link))
+    return nil, no("%q is a link, which may lead out of the root", link)
   end
   return std.path.join(self.root, local_path)
 end

@@ -66,16 +66,16 @@ local function permitted(command, allowed)
     words, shell = split(command)
   end
   if not words then
-    return nil, refusal.of("shell_not_allowed",
-      ("the command needs a shell (%q), which is not allowed: give one program with its words"):format(shell))
+    local message = "the command needs a shell (%q), which is not allowed: give a program and words"
+    return nil, refusal.of("shell_not_allowed", message:format(shell))
   end
   for _, name in ipairs(allowed) do
     if words[1] == name then
       return words
     end
   end
-  return nil, refusal.of("command_not_allowed",
-    ("%q is not allowed, allowed are: %s"):format(tostring(words[1] or ""), table.concat(allowed, ", ")))
+  local message = ("%q is not allowed, allowed are: "):format(words[1] or "")
+  return nil, refusal.of("command_not_allowed", message .. table.concat(allowed, ", "))
 end
 
 local function runner(opts)
@@ -89,7 +89,11 @@ local function runner(opts)
       end
     end
     return refusal.try(function()
-      return std.sh.run(command, { cwd = opts.cwd, timeout = opts.timeout or TIMEOUT, max_bytes = KEPT })
+      return std.sh.run(command, {
+        cwd = opts.cwd,
+        timeout = opts.timeout or TIMEOUT,
+        max_bytes = KEPT,
+      })
     end)
   end
 end
@@ -99,11 +103,16 @@ local function description(opts)
   if not opts.allow then
     return text .. " Text goes to /bin/sh."
   end
-  return ("%s There is no shell; the programs are: %s."):format(text, table.concat(opts.allow, ", "))
+  return text .. " There is no shell; the programs are: " .. table.concat(opts.allow, ", ") .. "."
 end
 
+---@class tools.sh.options
+---@field allow? string[] the first words that may run (default: any, through a shell)
+---@field timeout? number seconds (default 120)
+---@field cwd? string the working folder, from the project root
+
 --- Makes the tool sh.
----@param opts? { allow?: string[], timeout?: number, cwd?: string } allow: first words that may run; timeout: seconds (120); cwd: working folder, from the project root
+---@param opts? tools.sh.options
 ---@return table<string, tool>
 return function(opts)
   opts = opts or {}
@@ -112,7 +121,8 @@ return function(opts)
     options.words("tools.sh", "allow", opts.allow)
   end
   if opts.timeout and not (opts.timeout > 0 and opts.timeout < math.huge) then
-    error(("tools.sh: option \"timeout\": got %s, want seconds above 0"):format(tostring(opts.timeout)), 2)
+    local got = tostring(opts.timeout)
+    error(("tools.sh: option \"timeout\": got %s, want seconds above 0"):format(got), 2)
   end
   return {
     sh = {
