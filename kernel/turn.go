@@ -163,6 +163,18 @@ func (r *Request) Canonical() json.RawMessage {
 	return appendObject(nil, f)
 }
 
+// Size answers the length of Canonical in bytes, without making it.
+func (r *Request) Size() int {
+	n := len(appendObject(nil, r.fields())) + len(`"messages":[],`) + max(0, len(r.Messages)-1)
+	for _, m := range r.Messages {
+		n += len(m)
+	}
+	if n > 0 && len(r.fields()) == 0 {
+		n-- // no comma between members
+	}
+	return n
+}
+
 // Hash answers the SHA-256 of Canonical.
 func (r *Request) Hash() [32]byte { return r.hash(r.fields()) }
 

@@ -97,7 +97,7 @@ func (st *knlState) complete() {
 func deviceWith(c *Call) (int, error) {
 	d := Self[*device](c)
 	delta := c.Table(1)
-	merged := c.L.NewTable()
+	merged := c.L.CreateTable(0, 0)
 	d.fields.ForEach(func(k, v lua.LValue) { merged.RawSet(k, v) })
 	delta.ForEach(func(k, v lua.LValue) {
 		if v == Null {
@@ -120,7 +120,7 @@ func deviceWith(c *Call) (int, error) {
 func newDevice(c *Call, o Options) (*device, error) {
 	st := state(c)
 	st.complete()
-	d := &device{st: st, fields: c.L.NewTable()}
+	d := &device{st: st, fields: c.L.CreateTable(0, 0)}
 	d.ud = st.vm.Wrap(deviceType, d)
 	config, err := d.config(c, o)
 	if err != nil {
@@ -191,7 +191,7 @@ func (d *device) filters(c *Call, t *lua.LTable) ([]kernel.Filter, error) {
 	if t == nil {
 		return nil, nil
 	}
-	kept := TagArray(c.L, c.L.NewTable())
+	kept := TagArray(c.L, c.L.CreateTable(0, 0))
 	var out []kernel.Filter
 	t = look(c.L, t)
 	for i := 1; i <= t.MaxN(); i++ {
@@ -218,7 +218,7 @@ func (d *device) tools(c *Call, t *lua.LTable) (map[string]kernel.Tool, error) {
 	if t.RawGetInt(1) != lua.LNil {
 		return nil, c.Mistake("tools: got a list, want a map from name to entry: { read = { handler = fn } }")
 	}
-	kept := c.L.NewTable()
+	kept := c.L.CreateTable(0, 0)
 	out := map[string]kernel.Tool{}
 	var bad error
 	t.ForEach(func(k, v lua.LValue) {
@@ -244,7 +244,7 @@ func (d *device) tools(c *Call, t *lua.LTable) (map[string]kernel.Tool, error) {
 }
 
 func copyTable(l *lua.LState, t *lua.LTable) *lua.LTable {
-	out := l.NewTable()
+	out := l.CreateTable(0, 0)
 	t.ForEach(func(k, v lua.LValue) { out.RawSet(k, v) })
 	return out
 }
@@ -430,7 +430,7 @@ func (d *device) handler(name string, fn lua.LValue) kernel.Handler {
 type handleKey struct{}
 
 func toolContext(ctx context.Context, l *lua.LState, tc kernel.ToolContext) *lua.LTable {
-	t := l.NewTable()
+	t := l.CreateTable(0, 0)
 	if h, ok := ctx.Value(handleKey{}).(*handle); ok {
 		t.RawSetString("session", h.ud)
 	}

@@ -406,7 +406,7 @@ func sessionBeats(c *Call) (int, error) {
 	}
 	out := TagArray(c.L, c.L.CreateTable(len(beats), 0))
 	for _, b := range beats {
-		t := c.L.NewTable()
+		t := c.L.CreateTable(0, 0)
 		t.RawSetString("id", lua.LString(b.ID))
 		t.RawSetString("events", h.list(c.L, b.Events))
 		out.Append(t)
@@ -624,12 +624,12 @@ func sessionInterrupted(c *Call) (int, error) {
 	if in == nil {
 		return c.Return(lua.LNil)
 	}
-	t, calls := c.L.NewTable(), TagArray(c.L, c.L.NewTable())
+	t, calls := c.L.CreateTable(0, 0), TagArray(c.L, c.L.CreateTable(0, 0))
 	t.RawSetString("beat", lua.LString(in.Beat))
 	t.RawSetString("stage", lua.LString(in.Stage))
 	t.RawSetString("open_calls", calls)
 	for _, open := range in.OpenCalls {
-		row := c.L.NewTable()
+		row := c.L.CreateTable(0, 0)
 		row.RawSetString("call_id", lua.LString(open.CallID))
 		row.RawSetString("name", lua.LString(open.Name))
 		row.RawSetString("started", lua.LBool(open.Started))

@@ -87,7 +87,7 @@ func look(l *lua.LState, t *lua.LTable) *lua.LTable {
 		return t
 	}
 	if m.body == nil {
-		m.body = l.NewTable()
+		m.body = l.CreateTable(0, 0)
 		m.fill(l, m.body)
 		mt.RawSetString("__index", m.body)
 	}

@@ -61,5 +61,5 @@ func (r Registry) Providers() []string {
 // Estimate answers the bytes of the canonical request divided by four, rounded
 // up: a guess at its tokens where nobody can count them.
 func Estimate(req *kernel.Request) int64 {
-	return int64(len(req.Canonical())+3) / 4
+	return int64(req.Size()+3) / 4
 }

@@ -26,7 +26,7 @@ JSON:
 
 func checkCommand(a *app) *cobra.Command {
 	check := &cobra.Command{
-		Use:   "check store",
+		Use:   "check",
 		Short: "Check a store for damage",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

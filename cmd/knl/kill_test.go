@@ -100,6 +100,7 @@ local port = ports.script{
   { calls = { { "note", { n = 1 } } } },
   { calls = { { "note", { n = 2 } }, { "peek", {} }, { "note", { n = 3 } } } },
   { text = "done" },
+  { text = "done" }, -- for a run that was killed between its last reply and its close
 }
 local device = knl.device{
   llm = port:open(),

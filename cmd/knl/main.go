@@ -14,7 +14,6 @@ import (
 	"os"
 	"strings"
 
-	"charm.land/fang/v2"
 	"github.com/spf13/cobra"
 )
 
@@ -97,17 +96,6 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return a.ui.end(a.name, err)
 }
 
-// help prints the help of cmd. Fang asks the terminal for its colours, which
-// takes a while: so it gets a command line of its own, and only when there is
-// help to print.
-func (a *app) help(ctx context.Context, cmd *cobra.Command) {
-	root := a.root()
-	root.SetArgs(append(strings.Fields(cmd.CommandPath())[1:], "--help"))
-	if err := fang.Execute(ctx, root, fang.WithVersion(version()), fang.WithoutManpage()); err != nil {
-		a.err = err
-	}
-}
-
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "knl",
@@ -138,6 +126,7 @@ func (a *app) root() *cobra.Command {
 		}
 		return oneOf("--durability", a.flags.durability, "output", "strict")
 	}
+	root.SetHelpCommand(helpCommand(a))
 	for _, make := range commands {
 		root.AddCommand(make(a))
 	}
