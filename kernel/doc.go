@@ -3,13 +3,13 @@
 // fold of the log.
 //
 //	noun     file         is
-//	event    event.go     one entry of a log
-//	session  session.go   a log with its owner, ledger and driver; read.go reads it
+//	event    event.go     one entry of a log; record.go is how it is stored
+//	session  session.go   a log with its owner, ledger and driver; read.go reads it, close.go ends it
 //	ledger   ledger.go    what was granted, reserved, spent, and the state beside the head
 //	device   device.go    a frozen bundle of policy: model, tools, fold, filters, cost
-//	turn     turn.go      one model call: Request, Answer, LLM; request.go stores it
-//	tools    tools.go     the calls of one reply, decided, run, recorded
-//	beat     beat.go      one turn and its tools
+//	turn     turn.go      one model call: Request, Answer, LLM; recipe.go stores it, request.go rebuilds it
+//	tools    tools.go     the calls of one reply, decided, run, recorded; answer.go reads the reply
+//	beat     beat.go      one turn and its tools; enter.go lets it take its turn
 //	fold     fold.go      the conversation made of a log
 //	outcome  outcome.go   what a beat came to
 //

@@ -257,8 +257,8 @@ func afterFault(t *testing.T, f *faulty) {
 	}
 }
 
-// requireClosedOnce wants every call of every reply to have one result, and one
-// more only behind a rerun.
+// requireClosedOnce wants every call of every reply to have an id of its own and
+// one result.
 func requireClosedOnce(t *testing.T, evs []*kernel.Event) {
 	t.Helper()
 	asked, closed := map[string]int{}, map[string]int{}
@@ -275,4 +275,7 @@ func requireClosedOnce(t *testing.T, evs []*kernel.Event) {
 		}
 	}
 	require.Equal(t, asked, closed)
+	for id, n := range asked {
+		require.Equal(t, 1, n, "the id %s is used again", id)
+	}
 }

@@ -19,7 +19,7 @@ type tail struct {
 	need    int64  // the lowest seq that reads asked for in this round
 	before  int64  // and in the round before it
 	round   int    // events added in this round
-	minted  string // the beat this handle is making: known to be new
+	minted  string // the beat that this handle begins: known to be new
 }
 
 const (
@@ -49,6 +49,7 @@ func (t *tail) index(ev *Event) {
 	switch {
 	case n > 0 && t.groups[n-1].ID == ev.Beat:
 	case ev.Beat == t.minted:
+		t.minted = "" // from here on it is as old as any
 		t.groups = append(t.groups, store.Group{ID: ev.Beat, First: ev.Seq})
 		if extra := len(t.groups) - tailSlack; extra > tailSlack {
 			t.groups = append([]store.Group(nil), t.groups[extra:]...)

@@ -2,7 +2,9 @@ package kernel_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"sync/atomic"
 	"testing"
@@ -230,5 +232,38 @@ func TestRequestOfNoBeat(t *testing.T) {
 	for _, beat := range []string{"", "nobody", "x"} {
 		_, err := s.Request(ctxb, beat)
 		require.Equal(t, kernel.Validation, kernel.KindOf(err), "%v", err)
+	}
+}
+
+// A stranger's beat begins in the middle of ours, and the handle's index of
+// beats stays the store's (I4).
+func TestBeatsOfStrangers(t *testing.T) {
+	k, _ := newMem(t)
+	s := opened(t, k)
+	a, err := k.Attach(ctxb, s.ID())
+	require.NoError(t, err)
+	n := 0
+	meddle := kernel.Tool{Effects: kernel.Read, Handler: func(ctx context.Context, _ json.RawMessage, tc kernel.ToolContext) (json.RawMessage, error) {
+		n++
+		_, err := a.Append(ctx, kernel.Draft{Kind: "note", Beat: fmt.Sprintf("stranger %d", n)})
+		if err == nil {
+			_, _, err = tc.Session.Beats(ctx, 2, false)
+		}
+		return nil, err
+	}}
+	d := device(t, kernel.Config{Tools: map[string]kernel.Tool{"meddle": meddle}, LLM: kernel.LLMFunc(
+		func(context.Context, *kernel.Request, kernel.CallOptions) (*kernel.Answer, error) {
+			return calls(use("", "meddle", ""), use("", "meddle", "")), nil
+		})})
+	beats(t, s, d, 3)
+	require.Equal(t, 6, n)
+	fresh, err := k.Attach(ctxb, s.ID())
+	require.NoError(t, err)
+	for n := 1; n < 11; n++ { // 0 would read the index anew
+		got, _, err := s.Beats(ctxb, n, false)
+		require.NoError(t, err)
+		want, _, err := fresh.Beats(ctxb, n, false)
+		require.NoError(t, err)
+		require.Equal(t, beatText(want), beatText(got), "the last %d beats", n)
 	}
 }

@@ -333,7 +333,6 @@ func (s *Session) catchUp(ctx context.Context) error {
 	for _, ev := range news {
 		s.tail.add(ev)
 	}
-	s.tail.strange = true // their beats may be older than the index at hand
 	return nil
 }
 

@@ -145,7 +145,7 @@ var valueFuncs = []Func{
 		Doc: "Marks t, or a new table, as a list, so that it is [] when it is empty.",
 		Fn: func(c *Call) (int, error) {
 			if !c.Given(1) {
-				return c.Return(TagArray(c.L, c.L.CreateTable(0, 0)))
+				return c.Return(TagArray(c.L, c.L.CreateTable(0, 4)))
 			}
 			return c.Return(TagArray(c.L, c.Table(1)))
 		},
@@ -179,7 +179,7 @@ func readError(c *Call) (int, error) {
 		f = Fault{Message: c.VM().text(c.L, v)}
 		f.Text = f.Message
 	}
-	t := c.L.CreateTable(0, 0)
+	t := c.L.CreateTable(0, 4)
 	setText(t, "kind", f.Kind)
 	setText(t, "method", f.Method)
 	t.RawSetString("retryable", lua.LBool(f.Retryable))
@@ -188,10 +188,10 @@ func readError(c *Call) (int, error) {
 }
 
 func listAPI(c *Call) (int, error) {
-	out := c.L.CreateTable(0, 0)
+	out := c.L.CreateTable(0, 4)
 	for _, m := range c.VM().Modules() {
 		m.Walk(func(place string, f *Func) {
-			t := c.L.CreateTable(0, 0)
+			t := c.L.CreateTable(0, 4)
 			t.RawSetString("signature", lua.LString(f.Signature(place)))
 			t.RawSetString("doc", lua.LString(f.Doc))
 			out.RawSetString(place, t)

@@ -236,7 +236,7 @@ var outcomeFuncs = []Func{
 }
 
 func newOutcome(c *Call, status string, fields [2]string) (int, error) {
-	t := c.L.CreateTable(0, 0)
+	t := c.L.CreateTable(0, 4)
 	t.RawSetString("status", lua.LString(status))
 	for i, name := range fields {
 		if name == "" {

@@ -97,7 +97,7 @@ func (st *knlState) complete() {
 func deviceWith(c *Call) (int, error) {
 	d := Self[*device](c)
 	delta := c.Table(1)
-	merged := c.L.CreateTable(0, 0)
+	merged := c.L.CreateTable(0, 4)
 	d.fields.ForEach(func(k, v lua.LValue) { merged.RawSet(k, v) })
 	delta.ForEach(func(k, v lua.LValue) {
 		if v == Null {
@@ -120,7 +120,7 @@ func deviceWith(c *Call) (int, error) {
 func newDevice(c *Call, o Options) (*device, error) {
 	st := state(c)
 	st.complete()
-	d := &device{st: st, fields: c.L.CreateTable(0, 0)}
+	d := &device{st: st, fields: c.L.CreateTable(0, 4)}
 	d.ud = st.vm.Wrap(deviceType, d)
 	config, err := d.config(c, o)
 	if err != nil {
@@ -191,7 +191,7 @@ func (d *device) filters(c *Call, t *lua.LTable) ([]kernel.Filter, error) {
 	if t == nil {
 		return nil, nil
 	}
-	kept := TagArray(c.L, c.L.CreateTable(0, 0))
+	kept := TagArray(c.L, c.L.CreateTable(0, 4))
 	var out []kernel.Filter
 	t = look(c.L, t)
 	for i := 1; i <= t.MaxN(); i++ {
@@ -205,7 +205,7 @@ func (d *device) filters(c *Call, t *lua.LTable) ([]kernel.Filter, error) {
 	if k, _ := t.Next(lua.LNil); k != lua.LNil && len(out) == 0 {
 		return nil, c.Mistake("filters: got a table with the key %s, want a list of functions", show(k))
 	}
-	d.fields.RawSetString("filters", c.VM().frozen("knl.device.filters", nil, kept))
+	d.fields.RawSetString("filters", c.VM().frozen("knl.device.filters", kept))
 	return out, nil
 }
 
@@ -218,7 +218,7 @@ func (d *device) tools(c *Call, t *lua.LTable) (map[string]kernel.Tool, error) {
 	if t.RawGetInt(1) != lua.LNil {
 		return nil, c.Mistake("tools: got a list, want a map from name to entry: { read = { handler = fn } }")
 	}
-	kept := c.L.CreateTable(0, 0)
+	kept := c.L.CreateTable(0, 4)
 	out := map[string]kernel.Tool{}
 	var bad error
 	t.ForEach(func(k, v lua.LValue) {
@@ -232,19 +232,19 @@ func (d *device) tools(c *Call, t *lua.LTable) (map[string]kernel.Tool, error) {
 			bad = c.Mistake("tools.%s: got %s, want a table with a handler", name, show(v))
 		default:
 			entry = look(c.L, entry)
-			kept.RawSet(k, c.VM().frozen("tool", nil, copyTable(c.L, entry)))
+			kept.RawSet(k, c.VM().frozen("tool", copyTable(c.L, entry)))
 			out[string(name)], bad = d.tool(c, string(name), entry)
 		}
 	})
 	if bad != nil {
 		return nil, bad
 	}
-	d.fields.RawSetString("tools", c.VM().frozen("knl.device.tools", nil, kept))
+	d.fields.RawSetString("tools", c.VM().frozen("knl.device.tools", kept))
 	return out, nil
 }
 
 func copyTable(l *lua.LState, t *lua.LTable) *lua.LTable {
-	out := l.CreateTable(0, 0)
+	out := l.CreateTable(0, 4)
 	t.ForEach(func(k, v lua.LValue) { out.RawSet(k, v) })
 	return out
 }
@@ -430,7 +430,7 @@ func (d *device) handler(name string, fn lua.LValue) kernel.Handler {
 type handleKey struct{}
 
 func toolContext(ctx context.Context, l *lua.LState, tc kernel.ToolContext) *lua.LTable {
-	t := l.CreateTable(0, 0)
+	t := l.CreateTable(0, 4)
 	if h, ok := ctx.Value(handleKey{}).(*handle); ok {
 		t.RawSetString("session", h.ud)
 	}
@@ -457,7 +457,7 @@ func (f *foldLog) all() ([]*kernel.Event, error) { return f.log.Events(f.ctx, 1)
 // when a script looks at it.
 func (vm *VM) foldEvents(ctx context.Context, log kernel.Log) *lua.LTable {
 	f := &foldLog{ctx, log}
-	return vm.mirror(&mirror{value: f, name: "events", fill: func(l *lua.LState, t *lua.LTable) {
+	return vm.mirror(&mirror{value: f, name: "events", list: true, fill: func(l *lua.LState, t *lua.LTable) {
 		TagArray(l, t)
 		evs, err := f.all()
 		if err != nil {

@@ -45,7 +45,7 @@ func (d *device) scripted(fn lua.LValue) kernel.LLM {
 
 // callContext is the ctx of a model call as a script's function gets it.
 func callContext(c *Call, o kernel.CallOptions) *lua.LTable {
-	t := c.L.CreateTable(0, 0)
+	t := c.L.CreateTable(0, 4)
 	t.RawSetString("beat", lua.LString(o.Beat))
 	t.RawSetString("session", lua.LString(o.Session))
 	setCount(t, "call", int64(o.Call))
@@ -88,7 +88,7 @@ func (vm *VM) onDelta(ctx context.Context, fn lua.LValue) func(kernel.Delta) {
 	warned := false
 	return func(d kernel.Delta) {
 		err := vm.Enter(ctx, func(c *Call) error {
-			t := c.L.CreateTable(0, 0)
+			t := c.L.CreateTable(0, 4)
 			t.RawSetString("kind", lua.LString(d.Kind))
 			t.RawSetString("text", lua.LString(d.Text))
 			_, err := c.Invoke(fn, t)
@@ -133,7 +133,7 @@ var llmCall = Func{
 }
 
 func callErrorTable(c *Call, e *kernel.CallError) *lua.LTable {
-	t := c.L.CreateTable(0, 0)
+	t := c.L.CreateTable(0, 4)
 	t.RawSetString("kind", lua.LString(e.Kind))
 	t.RawSetString("retryable", lua.LBool(e.Retryable()))
 	t.RawSetString("message", lua.LString(e.Message))
@@ -158,7 +158,7 @@ func usageTable(l *lua.LState, u kernel.Usage) *lua.LTable {
 
 // answerTable answers a fresh table of an answer.
 func (vm *VM) answerTable(l *lua.LState, a *kernel.Answer) *lua.LTable {
-	t := l.CreateTable(0, 0)
+	t := l.CreateTable(0, 4)
 	t.RawSetString("status", lua.LString("ok"))
 	content := a.Content
 	if len(content) == 0 {
@@ -166,7 +166,7 @@ func (vm *VM) answerTable(l *lua.LState, a *kernel.Answer) *lua.LTable {
 	}
 	blocks, err := FromJSON(l, content)
 	if err != nil {
-		blocks = TagArray(l, l.CreateTable(0, 0))
+		blocks = TagArray(l, l.CreateTable(0, 4))
 	}
 	t.RawSetString("content", blocks)
 	t.RawSetString("usage", usageTable(l, a.Usage))
@@ -179,7 +179,7 @@ func (vm *VM) answerTable(l *lua.LState, a *kernel.Answer) *lua.LTable {
 }
 
 func refusalTable(l *lua.LState, kind, detail string) *lua.LTable {
-	t := l.CreateTable(0, 0)
+	t := l.CreateTable(0, 4)
 	t.RawSetString("kind", lua.LString(kind))
 	setText(t, "detail", detail)
 	return t

@@ -19,6 +19,7 @@ type handle struct {
 	s     *kernel.Session
 	ud    *lua.LUserData
 	shown map[*kernel.Event]*lua.LTable // events that scripts were handed, shared
+	beats map[string]beatTable          // beat records that scripts were handed, shared
 }
 
 func (st *knlState) handle(k *kernel.Kernel, s *kernel.Session) *handle {
@@ -405,16 +406,34 @@ func sessionBeats(c *Call) (int, error) {
 		return 0, err
 	}
 	out := TagArray(c.L, c.L.CreateTable(len(beats), 0))
+	kept := make(map[string]beatTable, len(beats))
 	for _, b := range beats {
-		t := c.L.CreateTable(0, 0)
-		t.RawSetString("id", lua.LString(b.ID))
-		t.RawSetString("events", h.list(c.L, b.Events))
-		out.Append(t)
+		t, ok := h.beats[b.ID]
+		if !ok || t.events != len(b.Events) {
+			t = h.record(c.L, b)
+		}
+		kept[b.ID] = t
+		out.Append(t.table)
 	}
+	h.beats = kept
 	if !o.Bool("from_seed", false) {
 		return c.Return(out)
 	}
 	return c.Return(out, h.list(c.L, seed))
+}
+
+// beatTable is the one table of a beat record, while the beat has this many
+// events.
+type beatTable struct {
+	table  *lua.LTable
+	events int
+}
+
+func (h *handle) record(l *lua.LState, b kernel.BeatRecord) beatTable {
+	body := l.CreateTable(0, 2)
+	body.RawSetString("id", lua.LString(b.ID))
+	body.RawSetString("events", h.st.vm.frozen("beat record", h.list(l, b.Events)))
+	return beatTable{h.st.vm.frozen("beat record", body), len(b.Events)}
 }
 
 func sessionScan(c *Call) (int, error) {
@@ -624,12 +643,12 @@ func sessionInterrupted(c *Call) (int, error) {
 	if in == nil {
 		return c.Return(lua.LNil)
 	}
-	t, calls := c.L.CreateTable(0, 0), TagArray(c.L, c.L.CreateTable(0, 0))
+	t, calls := c.L.CreateTable(0, 4), TagArray(c.L, c.L.CreateTable(0, 0))
 	t.RawSetString("beat", lua.LString(in.Beat))
 	t.RawSetString("stage", lua.LString(in.Stage))
 	t.RawSetString("open_calls", calls)
 	for _, open := range in.OpenCalls {
-		row := c.L.CreateTable(0, 0)
+		row := c.L.CreateTable(0, 4)
 		row.RawSetString("call_id", lua.LString(open.CallID))
 		row.RawSetString("name", lua.LString(open.Name))
 		row.RawSetString("started", lua.LBool(open.Started))

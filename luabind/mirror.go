@@ -25,6 +25,7 @@ type mirror struct {
 	value  any         // what it stands for: *kernel.Request, *kernel.Event, …
 	name   string
 	frozen bool
+	list   bool // # counts its elements
 	fill   func(l *lua.LState, t *lua.LTable) // puts the fields into t
 	body   *lua.LTable                        // of a frozen one, once it was looked at
 }
@@ -52,22 +53,21 @@ func mirrorOf(v lua.LValue) *mirror {
 func (vm *VM) mirror(m *mirror) *lua.LTable {
 	m.state = vm.root
 	t := &lua.LTable{}
-	mt := vm.root.CreateTable(0, 6)
+	mt := vm.root.CreateTable(0, 4)
 	mt.RawSetString(mirrorKey, &lua.LUserData{Value: m, Metatable: lua.LNil})
 	fns := vm.mirrorFns()
 	mt.RawSetString("__index", fns.index)
 	mt.RawSetString("__newindex", fns.newindex)
-	mt.RawSetString("__len", fns.length)
-	if m.frozen {
-		mt.RawSetString("__metatable", lua.LString(m.name))
+	if m.list {
+		mt.RawSetString("__len", fns.length)
 	}
 	t.Metatable = mt
 	return t
 }
 
 // frozen makes a read-only table of the fields of body, which is not copied.
-func (vm *VM) frozen(name string, value any, body *lua.LTable) *lua.LTable {
-	m := &mirror{value: value, name: name, frozen: true, body: body}
+func (vm *VM) frozen(name string, body *lua.LTable) *lua.LTable {
+	m := &mirror{name: name, frozen: true, list: isTagged(body), body: body}
 	t := vm.mirror(m)
 	t.Metatable.(*lua.LTable).RawSetString("__index", body)
 	return t
@@ -87,7 +87,7 @@ func look(l *lua.LState, t *lua.LTable) *lua.LTable {
 		return t
 	}
 	if m.body == nil {
-		m.body = l.CreateTable(0, 0)
+		m.body = l.CreateTable(0, 4)
 		m.fill(l, m.body)
 		mt.RawSetString("__index", m.body)
 	}
@@ -124,9 +124,10 @@ func (vm *VM) mirrorFns() *mirrorFns {
 // metatable. It runs after the libraries are open.
 func (vm *VM) openMirrors() {
 	g := vm.root.G.Global
-	for _, name := range []string{"next", "pairs", "ipairs", "rawget", "unpack"} {
+	for _, name := range []string{"next", "pairs", "rawget", "unpack"} {
 		vm.lookFirst(g, name, false)
 	}
+	vm.openIpairs(g)
 	vm.lookFirst(g, "rawset", true)
 	lib, ok := g.RawGetString("table").(*lua.LTable)
 	if !ok {
@@ -165,20 +166,65 @@ func (vm *VM) lookFirst(lib *lua.LTable, name string, writes bool) {
 	lib.RawSetString(name, &wrapped)
 }
 
-// openGetmetatable hides the metatable of an open mirror.
+// openGetmetatable hides the metatables of mirrors: an open one becomes the
+// table it stands for, a frozen one shows its name.
 func (vm *VM) openGetmetatable(g *lua.LTable) {
 	old := g.RawGetString("getmetatable").(*lua.LFunction)
 	fn := old.GFunction
 	wrapped := *old
 	wrapped.GFunction = func(l *lua.LState) int {
 		if t, ok := l.Get(1).(*lua.LTable); ok {
-			if m := mirrorOf(t); m != nil && !m.frozen {
+			switch m := mirrorOf(t); {
+			case m == nil:
+			case m.frozen:
+				l.Push(lua.LString(m.name))
+				return 1
+			default:
 				look(l, t)
 			}
 		}
 		return fn(l)
 	}
 	g.RawSetString("getmetatable", &wrapped)
+}
+
+// openIpairs puts an ipairs in place that makes no number for the first
+// elements of a list, as the library's does for each.
+func (vm *VM) openIpairs(g *lua.LTable) {
+	next := vm.root.NewFunction(func(l *lua.LState) int {
+		t, _ := l.Get(1).(*lua.LTable)
+		n, _ := l.Get(2).(lua.LNumber)
+		if t == nil {
+			raiseAt(l, 1, "ipairs: got %s, want a table", show(l.Get(1)))
+		}
+		i := int(n) + 1
+		v := t.RawGetInt(i)
+		if v == lua.LNil {
+			l.Push(lua.LNil)
+			return 1
+		}
+		l.Push(boxed(i))
+		l.Push(v)
+		return 2
+	})
+	g.RawSetString("ipairs", vm.root.NewFunction(func(l *lua.LState) int {
+		t, ok := l.Get(1).(*lua.LTable)
+		if !ok {
+			raiseAt(l, 1, "ipairs: argument 1: got %s, want a table", show(l.Get(1)))
+		}
+		l.Push(next)
+		l.Push(look(l, t))
+		l.Push(boxed(0))
+		return 3
+	}))
+}
+
+// boxed answers a whole number as a Lua value; small ones are boxed once.
+func boxed(i int) lua.LValue {
+	if i >= 0 && i < len(smallNumbers) {
+		return smallNumbers[i]
+	}
+	return lua.LNumber(i)
 }
 
 // rawOf answers the JSON of a mirror that nobody looked at, so that it is

@@ -211,7 +211,7 @@ func portProfile(c *Call) (int, error) {
 	}); err != nil {
 		return 0, err
 	}
-	t := c.L.CreateTable(0, 0)
+	t := c.L.CreateTable(0, 4)
 	setCount(t, "context_window", pr.ContextWindow)
 	if pr.MaxOutput > 0 {
 		setCount(t, "max_output", pr.MaxOutput)

@@ -38,10 +38,10 @@ type source struct {
 }
 
 func (vm *VM) openRequire() {
-	vm.loader = loader{loaded: vm.root.CreateTable(0, 0), byPlace: map[string]lua.LValue{}}
+	vm.loader = loader{loaded: vm.root.CreateTable(0, 4), byPlace: map[string]lua.LValue{}}
 	g := vm.root.G.Global
 	g.RawSetString("require", vm.root.NewFunction(luaRequire))
-	pkg := vm.root.CreateTable(0, 0)
+	pkg := vm.root.CreateTable(0, 4)
 	pkg.RawSetString("loaded", vm.loader.loaded)
 	g.RawSetString("package", pkg)
 }
@@ -76,7 +76,7 @@ func (vm *VM) place(name string, t *lua.LTable) error {
 	}
 	parent, ok := vm.loader.loaded.RawGetString(name[:dot]).(*lua.LTable)
 	if !ok {
-		parent = vm.root.CreateTable(0, 0)
+		parent = vm.root.CreateTable(0, 4)
 		if err := vm.place(name[:dot], parent); err != nil {
 			return err
 		}

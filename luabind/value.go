@@ -144,7 +144,7 @@ func arrayMeta(l *lua.LState) *lua.LTable {
 	if meta, ok := registry.RawGetString(arrayMetaKey).(*lua.LTable); ok {
 		return meta
 	}
-	meta := l.CreateTable(0, 0)
+	meta := l.CreateTable(0, 4)
 	meta.RawSetString("__jsontype", lua.LString("array"))
 	registry.RawSetString(arrayMetaKey, meta)
 	return meta

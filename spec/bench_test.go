@@ -34,9 +34,11 @@ import (
 const benchLoop = `
 local knl, ports = require("knl"), require("ports")
 local opts = ...
-local port = ports.script(function(_, ctx)
-  return { text = opts.fresh(), calls = { { "look", { path = "src/file" .. ctx.call .. ".go" } } } }
-end)
+local replies = {}
+for i = 1, opts.beats do
+  replies[i] = { text = opts.fresh(), calls = { { "look", { path = "src/file" .. i .. ".go" } } } }
+end
+local port = ports.script(replies)
 local s = opts.session and knl.resume{ session = opts.session } or knl.open{ budget = { amount = 1e9 } }
 local device = knl.device{
   llm = port:open(),
@@ -98,6 +100,7 @@ func (b *bench) probe() time.Duration {
 type loopOptions struct {
 	effects string
 	session string
+	beats   int // that the scripted model has replies for
 	last    int // beats a fold looks at; 0: all
 	text    int // bytes of the model's text and of a result
 }
@@ -115,6 +118,7 @@ func (b *bench) loop(o loopOptions) (beat func() string, done func()) {
 	if o.session != "" {
 		opts.RawSetString("session", lua.LString(o.session))
 	}
+	opts.RawSetString("beats", lua.LNumber(o.beats))
 	if o.last > 0 {
 		opts.RawSetString("last", lua.LNumber(o.last))
 	}
@@ -167,12 +171,12 @@ func BenchmarkBeat(b *testing.B) {
 		b.Run(effects, func(b *testing.B) {
 			h := newBench(b)
 			defer h.close()
-			beat, done := h.loop(loopOptions{effects: effects, last: 8, text: 1900})
+			n := max(b.N, 400)
+			beat, done := h.loop(loopOptions{effects: effects, beats: 50 + 2*n, last: 8, text: 1900})
 			defer done()
 			for range 50 {
 				beat()
 			}
-			n := max(b.N, 400)
 			var probes, beats []time.Duration
 			for range n {
 				probes = append(probes, h.probe())
@@ -206,10 +210,11 @@ func BenchmarkBeat(b *testing.B) {
 // 10,000 beats is resumed and beaten once in under a second.
 func BenchmarkFlat(b *testing.B) {
 	h := newBench(b)
-	beat, done := h.loop(loopOptions{effects: "read", last: 8, text: 1900})
+	const long, window = 10_000, 400
+	options := loopOptions{effects: "read", beats: long + 1, last: 8, text: 1900}
+	beat, done := h.loop(options)
 	var early, late []time.Duration
 	var id string
-	const long, window = 10_000, 400
 	for i := range long {
 		at := time.Now()
 		id = beat()
@@ -225,7 +230,8 @@ func BenchmarkFlat(b *testing.B) {
 	at := time.Now()
 	h.open()
 	opened := time.Since(at)
-	beat, done = h.loop(loopOptions{effects: "read", last: 8, text: 1900, session: id})
+	options.session = id
+	beat, done = h.loop(options)
 	beat()
 	resumed := time.Since(at)
 	done()
@@ -246,7 +252,7 @@ func BenchmarkSessions(b *testing.B) {
 	rate := func(sessions, each int) float64 {
 		beats := make([]func() string, sessions)
 		for i := range beats {
-			beat, done := h.loop(loopOptions{effects: "read", last: 8, text: 1900})
+			beat, done := h.loop(loopOptions{effects: "read", beats: each + 1, last: 8, text: 1900})
 			defer done()
 			beat()
 			beats[i] = beat
@@ -283,7 +289,7 @@ func BenchmarkDisk(b *testing.B) {
 		b.Run(fmt.Sprintf("%dB", size), func(b *testing.B) {
 			bytesOf := func(beats int) float64 {
 				h := newBench(b)
-				beat, done := h.loop(loopOptions{effects: "read", text: size})
+				beat, done := h.loop(loopOptions{effects: "read", beats: beats, text: size})
 				for range beats {
 					beat()
 				}
