@@ -32,7 +32,7 @@ func (d Damage) String() string { return d.Rule + ": " + d.Where + ": " + d.What
 // maxDamage bounds the list of a Report.
 const maxDamage = 200
 
-// Check reads everything and holds it against the invariants P1–P6. Writing may
+// Check reads everything and holds it against the invariants P1–P7. Writing may
 // go on meanwhile: it reads a snapshot. Damage is in the Report; an error says
 // that the walk itself was cut short.
 func (s *Store) Check(ctx context.Context) (Report, error) {
@@ -45,6 +45,9 @@ func (s *Store) Check(ctx context.Context) (Report, error) {
 	c := &checker{view: view{from: snap, dir: s.dir}, ctx: ctx, heads: make(map[string]head)}
 	for _, part := range []func(){c.tags, c.readHeads, c.streams, c.owners, c.marks, c.family, c.blobs} {
 		c.guarded(part)
+	}
+	if s.lost != "" {
+		c.found("P7 whole", "store", "%s", s.lost)
 	}
 	c.report.Streams = len(c.heads)
 	return c.report, ctx.Err()
@@ -114,7 +117,7 @@ func (c *checker) tags() {
 		case len(k) == 0:
 			c.found("P6 form", "store", "a key is empty")
 			return nil
-		case bytes.Equal(k, formatKey):
+		case bytes.Equal(k, formatKey), bytes.Equal(k, totalKey):
 			return nil
 		case !bytes.Contains(known, k[:1]):
 			c.found("P6 form", fmt.Sprintf("key %x", k), "is of no known kind")

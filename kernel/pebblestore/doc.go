@@ -8,6 +8,7 @@
 //
 //	key                                   value
 //	'!' "format"                          version u16
+//	'!' "total"                           batches u64
 //	'h' stream                            seq u64 · parent str · state…
 //	'r' stream str · seq u64              group str · body…
 //	'g' stream str · first u64            group…
@@ -33,6 +34,7 @@
 //	unfinished   there while the store is being made; what a cut short making
 //	             left is swept by the next Open, and only then
 //	sock         the socket of package sockstore
+//	batches      the "total" that the store had when it was closed last
 //
 // # Invariants
 //
@@ -45,6 +47,7 @@
 //	P4 family   'c' (p, s)  ⇔  'h' of s has parent p ≠ ""
 //	P5 blobs    'b' h = d                  ⇒  SHA-256(d) = h
 //	P6 form     every key and value reads as drawn above
+//	P7 whole    '!' "total" ≥ the number in the file batches
 //
 // # Writing
 //

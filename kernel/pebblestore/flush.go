@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,32 +20,56 @@ type flusher struct {
 	db    *pebble.DB
 	mu    *sync.Mutex  // the Store's
 	fault func() error // the Store's
-	air   sync.WaitGroup
-	last  *flight // the latest sync; every batch before it is covered
-	lazy  *lazies // the batches behind it; nil when there are none
+	air   []*flight    // syncs that nobody has seen land, oldest first
+	last  *flight      // the latest sync; every batch before it is covered
+	lazy  *lazies      // the batches behind it; nil when there are none
 	delay time.Duration
 }
 
 // flight is one sync on its way to the disk. It is the Commit of the Now batch
-// that started it.
+// that started it. Who waits first waits at the disk itself: another goroutine
+// between the two would cost a beat two more switches.
 type flight struct {
+	by     *flusher
+	once   sync.Once
+	batch  *pebble.Batch // until it landed
 	landed chan struct{}
 	err    error // set before landed closes
 }
 
 // Wait implements [store.Commit].
 func (f *flight) Wait(ctx context.Context) error {
+	if ctx.Done() == nil {
+		f.land()
+		return f.err
+	}
 	select {
 	case <-f.landed:
 		return f.err
 	default:
 	}
+	go f.land()
 	select {
 	case <-f.landed:
 		return f.err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// land waits for the sync and gives the batch back. The disk keeps its faults
+// from Pebble, so they are asked for here: a fault is noted before the sync it
+// belongs to is reported done.
+func (f *flight) land() {
+	f.once.Do(func() {
+		f.err = f.batch.SyncWait()
+		if fault := f.by.fault(); fault != nil {
+			f.err = fault
+		}
+		_ = f.batch.Close()
+		f.batch = nil
+		close(f.landed)
+	})
 }
 
 // lazies are the lazy batches that one future sync will cover. It is the Commit
@@ -106,25 +131,39 @@ func (fl *flusher) barrier() {
 	w := fl.db.NewBatch()
 	_ = w.LogData([]byte{tagFormat}, nil)
 	if _, err := fl.launch(w); err != nil {
-		fl.begin(&flight{landed: closed, err: err})
+		f := &flight{landed: make(chan struct{}), err: err}
+		f.once.Do(func() { close(f.landed) })
+		fl.begin(f)
 	}
 }
-
-var closed = func() chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
 
 // launch writes w and starts the sync that covers it and all before it.
 func (fl *flusher) launch(w *pebble.Batch) (*flight, error) {
 	if err := fl.db.ApplyNoSyncWait(w, pebble.Sync); err != nil {
 		return nil, err
 	}
-	f := &flight{landed: make(chan struct{})}
+	f := &flight{by: fl, batch: w, landed: make(chan struct{})}
 	fl.begin(f)
-	fl.air.Go(func() { fl.await(f, w) })
+	fl.air = append(fl.air, f)
+	fl.sweep()
 	return f, nil
+}
+
+// sweep forgets the syncs that have landed. Syncs land in order, so what was
+// started before one that is down needs no more waiting: a commit that nobody
+// waits for gives its batch back here.
+func (fl *flusher) sweep() {
+	for down := len(fl.air) - 1; down >= 0; down-- {
+		select {
+		case <-fl.air[down].landed:
+			for _, f := range fl.air[:down] {
+				f.land()
+			}
+			fl.air = slices.Delete(fl.air, 0, down+1)
+			return
+		default:
+		}
+	}
 }
 
 func (fl *flusher) begin(f *flight) {
@@ -136,22 +175,13 @@ func (fl *flusher) begin(f *flight) {
 	}
 }
 
-// await is the one place that waits for a batch's sync and gives the batch
-// back. The disk keeps its faults from Pebble, so they are asked for here: a
-// fault is noted before the sync it belongs to is reported done.
-func (fl *flusher) await(f *flight, w *pebble.Batch) {
-	f.err = w.SyncWait()
-	if fault := fl.fault(); fault != nil {
-		f.err = fault
-	}
-	_ = w.Close()
-	close(f.landed)
-}
-
 // land starts the last sync and waits until all have ended.
 func (fl *flusher) land() {
 	if fl.lazy != nil {
 		fl.barrier()
 	}
-	fl.air.Wait()
+	for _, f := range fl.air {
+		f.land()
+	}
+	fl.air = nil
 }

@@ -22,7 +22,10 @@ const (
 	tagBlob   = 'b'
 )
 
-var formatKey = []byte("!format")
+var (
+	formatKey = []byte("!format")
+	totalKey  = []byte("!total")
+)
 
 func headKey(stream string) []byte { return append([]byte{tagHead}, stream...) }
 

@@ -179,6 +179,9 @@ func (s *Store) start(fresh bool, memTable uint64) (err error) {
 	if err = s.disk.broken(); err == nil || errors.Is(err, errReadOnly) {
 		err = s.checkFormat(fresh)
 	}
+	if err == nil {
+		err = s.checkTotal()
+	}
 	if err != nil {
 		_ = s.db.Close()
 		return err
@@ -264,7 +267,7 @@ func (s *Store) checkFormat(fresh bool) error {
 	case err != nil:
 		return err
 	case !found:
-		return errors.New("the folder is a Pebble database without knl's format key; want a store of knl")
+		return damaged("the database has no format key: it is another program's, or its start is lost")
 	case version > formatVersion:
 		return newer(fmt.Sprint(version), fmt.Sprint(formatVersion))
 	}

@@ -114,7 +114,8 @@ func TestAForeignDatabaseIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	_, err = Open("db", Options{FS: mem})
-	require.EqualError(t, err, `store "db": the folder is a Pebble database without knl's format key; want a store of knl`)
+	require.EqualError(t, err, "store \"db\": the database has no format key: it is another program's, or its start is lost: stored bytes are damaged; `knl check store` lists what is wrong")
+	require.ErrorIs(t, err, store.ErrCorrupt)
 }
 
 func TestANewerFormatIsRefused(t *testing.T) {

@@ -211,7 +211,22 @@ func (s *Store) Marked(ctx context.Context, stream, name string) (bool, error) {
 		return false, err
 	}
 	defer s.open.RUnlock()
+	if taken, known := s.takenName(stream, name); known {
+		return taken, nil
+	}
 	return s.has(namedKey(tagMark, stream, name))
+}
+
+// takenName answers from memory whether a mark is there, when memory has all.
+func (s *Store) takenName(stream, name string) (taken, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.streams[stream]
+	if at.names == nil {
+		return false, false
+	}
+	_, taken = at.names.marks[name]
+	return taken, true
 }
 
 // Blob implements [store.Store].

@@ -28,6 +28,9 @@ type Store struct {
 	mu      sync.Mutex // orders batches; guards what follows
 	streams map[string]position
 	flush   flusher
+	total   uint64 // batches ever applied to this store
+	wrote   bool
+	lost    string // what a closed store has lost since; "" for nothing
 
 	watch store.Watchers
 }
@@ -38,7 +41,44 @@ var _ store.Store = (*Store)(nil)
 type position struct {
 	seq    int64
 	parent string
-	group  string // of the last record that had one and was staged since loading
+	group  string   // of the last record that had one and was staged since loading
+	names  *names   // nil: ask the database
+	groups []string // begun by the batch that is being staged
+	marks  []string // named by it
+}
+
+// names are all groups and marks of a stream that was created by this Store:
+// what is not among them is new, and the database need not be asked, which
+// costs more than the rest of a small batch.
+type names struct {
+	groups, marks map[string]struct{}
+}
+
+// maxNames bounds the names of one stream; past it the database is asked again.
+const maxNames = 1 << 16
+
+func (n *names) hasGroup(group string) bool {
+	if n == nil {
+		return false
+	}
+	_, ok := n.groups[group]
+	return ok
+}
+
+// settle moves what a written batch has named to what is known.
+func (at *position) settle() {
+	if n := at.names; n != nil {
+		for _, g := range at.groups {
+			n.groups[g] = struct{}{}
+		}
+		for _, m := range at.marks {
+			n.marks[m] = struct{}{}
+		}
+		if len(n.groups)+len(n.marks) > maxNames {
+			at.names = nil
+		}
+	}
+	at.groups, at.marks = nil, nil
 }
 
 // maxPositions bounds the cache of positions; past it the cache starts anew.
@@ -86,9 +126,13 @@ func (s *Store) Apply(ctx context.Context, b *store.Batch, f store.Flush) (store
 		_ = w.Close()
 		return nil, err
 	}
+	s.stageTotal(w)
 	commit, err := s.flush.write(w, f)
 	if err != nil {
 		return nil, s.storage(err)
+	}
+	if len(moved) > 0 {
+		s.total, s.wrote = s.total+1, true
 	}
 	s.remember(moved)
 	s.watch.Moved(b)
@@ -128,7 +172,11 @@ func (s *Store) position(stream string) (position, error) {
 		return at, nil
 	}
 	h, err := s.head(stream)
-	return position{seq: h.seq, parent: h.parent}, err
+	at := position{seq: h.seq, parent: h.parent}
+	if err == nil && h.seq == 0 {
+		at.names = &names{map[string]struct{}{}, map[string]struct{}{}}
+	}
+	return at, err
 }
 
 func (s *Store) remember(moved map[string]position) {
@@ -136,6 +184,7 @@ func (s *Store) remember(moved map[string]position) {
 		clear(s.streams)
 	}
 	for name, at := range moved {
+		at.settle()
 		s.streams[name] = at
 	}
 }
@@ -155,7 +204,7 @@ func (s *Store) stageAppend(w *pebble.Batch, a *store.Append, at position) (posi
 		if r.Group == "" || r.Group == at.group {
 			continue
 		}
-		if err := s.stageGroup(w, a.Stream, r.Group, at.seq, begun); err != nil {
+		if err := s.stageGroup(w, a.Stream, r.Group, &at, begun); err != nil {
 			return at, err
 		}
 		at.group = r.Group
@@ -164,6 +213,7 @@ func (s *Store) stageAppend(w *pebble.Batch, a *store.Append, at position) (posi
 	for _, name := range a.Marks {
 		_ = w.Set(namedKey(tagMark, a.Stream, name), nil, nil)
 	}
+	at.marks = a.Marks
 	return at, nil
 }
 
@@ -180,18 +230,21 @@ func stageRecord(w *pebble.Batch, stream string, seq int64, r *store.Record) {
 
 // stageGroup enters a group into the index unless it began before, in the store
 // or in this batch.
-func (s *Store) stageGroup(w *pebble.Batch, stream, group string, seq int64, begun map[string]struct{}) error {
-	if _, known := begun[group]; known {
+func (s *Store) stageGroup(w *pebble.Batch, stream, group string, at *position, begun map[string]struct{}) error {
+	if _, known := begun[group]; known || at.names.hasGroup(group) {
 		return nil
 	}
 	begun[group] = struct{}{}
+	at.groups = append(at.groups, group)
 	key := namedKey(tagIndex, stream, group)
-	known, err := s.has(key)
-	if known || err != nil {
-		return err
+	if at.names == nil {
+		known, err := s.has(key)
+		if known || err != nil {
+			return err
+		}
 	}
-	_ = w.Set(key, binary.BigEndian.AppendUint64(nil, uint64(seq)), nil)
-	_ = w.Set(numberedKey(tagGroup, stream, seq), []byte(group), nil)
+	_ = w.Set(key, binary.BigEndian.AppendUint64(nil, uint64(at.seq)), nil)
+	_ = w.Set(numberedKey(tagGroup, stream, at.seq), []byte(group), nil)
 	return nil
 }
 
@@ -236,6 +289,9 @@ func (s *Store) Close() error {
 	s.flush.land()
 	s.mu.Unlock()
 	err := s.db.Close()
+	if err == nil && s.wrote && s.Fault() == nil {
+		err = s.noteTotal()
+	}
 	if fault := s.Fault(); fault != nil && !errors.Is(fault, errReadOnly) {
 		err = fault
 	}
