@@ -216,7 +216,7 @@ func distinct(sorted []member) error {
 }
 
 func (w *jsonWriter) text(dst []byte, s string) []byte {
-	dst = append(dst, '"')
+	dst = append(slices.Grow(dst, len(s)+2), '"')
 	from := 0
 	for i := 0; i < len(s); {
 		if i+8 <= len(s) && plain8(s[i:i+8]) {

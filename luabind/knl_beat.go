@@ -31,8 +31,8 @@ var beatFuncs = []Func{
 	},
 	{
 		Name: "fold", Returns: "request",
-		Args: []Arg{{Name: "events", Type: "event[]", Optional: true}, {Name: "device", Type: "device", Optional: true}},
-		Doc:  "The conversation made of events: pair-closed whatever the events are.",
+		Args: []Arg{{Name: "events", Type: "event[]", Optional: true, Doc: "events, beat records, and lists of them"}, {Name: "device", Type: "device", Optional: true}},
+		Doc:  "The conversation made of events: pair-closed whatever the events are. knl.fold({ seed, beats }, device) folds what s:beats answers.",
 		Fn:   foldNow,
 	},
 }
@@ -177,7 +177,7 @@ func pushOutcome(c *Call, o kernel.Outcome) (int, error) {
 
 func (vm *VM) replyTable(l *lua.LState, r *kernel.Reply, tools bool) *lua.LTable {
 	t := l.CreateTable(0, 6)
-	t.RawSetString("content", vm.must(l, r.Content))
+	t.RawSetString("content", vm.lazyJSON(r.Content))
 	t.RawSetString("usage", usageTable(l, r.Usage))
 	setText(t, "stop_reason", r.StopReason)
 	t.RawSetString("beat", lua.LString(r.Beat))

@@ -25,6 +25,16 @@ func (h *handle) list(l *lua.LState, evs []*kernel.Event) *lua.LTable {
 	return out
 }
 
+// lazyList is list, made when a script looks at it.
+func (h *handle) lazyList(evs []*kernel.Event) *lua.LTable {
+	return h.st.vm.mirror(&mirror{value: evs, name: "events", list: true, fill: func(l *lua.LState, t *lua.LTable) {
+		TagArray(l, t)
+		for i, ev := range evs {
+			t.RawSetInt(i+1, h.event(ev))
+		}
+	}})
+}
+
 // event answers the one table that stands for ev.
 func (h *handle) event(ev *kernel.Event) *lua.LTable {
 	t := h.shown[ev]
@@ -58,40 +68,72 @@ func (vm *VM) fillEvent(l *lua.LState, t *lua.LTable, ev *kernel.Event) {
 	t.RawSetString("data", vm.must(l, ev.Data))
 }
 
-// eventsOf reads a script's list of events: its own tables, or those that it
-// was handed, which are not converted again.
+// eventsOf reads what a script gives knl.fold: a list of events, of beat records
+// and of such lists. What the script was handed by the kernel is not converted
+// again.
 func (vm *VM) eventsOf(l *lua.LState, v lua.LValue) ([]*kernel.Event, error) {
 	if v == lua.LNil {
 		return nil, nil
 	}
-	t, ok := v.(*lua.LTable)
-	if !ok {
+	if _, ok := v.(*lua.LTable); !ok {
 		return nil, fmt.Errorf("events: got %s, want a list", show(v))
 	}
-	if m := mirrorOf(t); m != nil {
-		if log, ok := m.value.(*foldLog); ok && !m.frozen {
-			return log.all()
-		}
-	}
-	t = look(l, t)
-	out := make([]*kernel.Event, 0, t.MaxN())
-	for i := 1; i <= t.MaxN(); i++ {
-		ev, err := vm.eventOf(l, t.RawGetInt(i), i)
-		if err != nil {
-			return nil, err
-		}
-		if ev != nil {
-			out = append(out, ev)
-		}
-	}
-	return out, nil
+	c := &eventCollector{vm: vm, l: l}
+	err := c.add(v, 0)
+	return c.out, err
 }
 
-func (vm *VM) eventOf(l *lua.LState, v lua.LValue, i int) (*kernel.Event, error) {
+// eventCollector gathers events out of nested lists.
+type eventCollector struct {
+	vm  *VM
+	l   *lua.LState
+	out []*kernel.Event
+}
+
+func (c *eventCollector) add(v lua.LValue, depth int) error {
 	t, ok := v.(*lua.LTable)
-	if !ok {
-		return nil, nil // a fold is tolerant: what is no event says nothing
+	if !ok || depth > maxDepth {
+		return nil // a fold is tolerant: what is no event says nothing
 	}
+	if m := mirrorOf(t); m != nil {
+		switch native := m.value.(type) {
+		case *kernel.Event:
+			return c.event(t)
+		case *foldLog:
+			evs, err := native.all()
+			c.out = append(c.out, evs...)
+			return err
+		case []*kernel.Event:
+			if !c.vm.dev || m.body == nil { // dev mode looks at the tables that it handed out
+				c.out = append(c.out, native...)
+				return nil
+			}
+		}
+		t = look(c.l, t)
+	}
+	if t.RawGetString("kind") != lua.LNil {
+		return c.event(t)
+	}
+	if events := t.RawGetString("events"); events != lua.LNil { // a beat record
+		return c.add(events, depth+1)
+	}
+	for i := 1; i <= t.MaxN(); i++ {
+		if err := c.add(t.RawGetInt(i), depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *eventCollector) event(t *lua.LTable) error {
+	ev, err := c.vm.eventOf(c.l, t, len(c.out)+1)
+	if ev != nil {
+		c.out = append(c.out, ev)
+	}
+	return err
+}
+
+func (vm *VM) eventOf(l *lua.LState, t *lua.LTable, i int) (*kernel.Event, error) {
 	if m := mirrorOf(t); m != nil {
 		if ev, ok := m.value.(*kernel.Event); ok {
 			if vm.dev && m.body != nil {

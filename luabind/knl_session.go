@@ -410,7 +410,7 @@ func sessionBeats(c *Call) (int, error) {
 	for _, b := range beats {
 		t, ok := h.beats[b.ID]
 		if !ok || t.events != len(b.Events) {
-			t = h.record(c.L, b)
+			t = h.record(b)
 		}
 		kept[b.ID] = t
 		out.Append(t.table)
@@ -419,7 +419,7 @@ func sessionBeats(c *Call) (int, error) {
 	if !o.Bool("from_seed", false) {
 		return c.Return(out)
 	}
-	return c.Return(out, h.list(c.L, seed))
+	return c.Return(out, h.lazyList(seed))
 }
 
 // beatTable is the one table of a beat record, while the beat has this many
@@ -429,11 +429,11 @@ type beatTable struct {
 	events int
 }
 
-func (h *handle) record(l *lua.LState, b kernel.BeatRecord) beatTable {
-	body := l.CreateTable(0, 2)
-	body.RawSetString("id", lua.LString(b.ID))
-	body.RawSetString("events", h.st.vm.frozen("beat record", h.list(l, b.Events)))
-	return beatTable{h.st.vm.frozen("beat record", body), len(b.Events)}
+func (h *handle) record(b kernel.BeatRecord) beatTable {
+	return beatTable{h.st.vm.mirror(&mirror{value: b.Events, name: "beat record", frozen: true, fill: func(l *lua.LState, t *lua.LTable) {
+		t.RawSetString("id", lua.LString(b.ID))
+		t.RawSetString("events", h.st.vm.frozen("beat record", h.list(l, b.Events)))
+	}}), len(b.Events)}
 }
 
 func sessionScan(c *Call) (int, error) {

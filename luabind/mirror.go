@@ -248,3 +248,21 @@ func (vm *VM) must(l *lua.LState, raw json.RawMessage) lua.LValue {
 	}
 	return v
 }
+
+// recordedList is a JSON array that the kernel vouches for.
+type recordedList json.RawMessage
+
+// Canonical answers its text.
+func (r recordedList) Canonical() json.RawMessage { return json.RawMessage(r) }
+
+// lazyJSON answers a recorded array as a table that is converted when a script
+// looks at it.
+func (vm *VM) lazyJSON(raw json.RawMessage) *lua.LTable {
+	return vm.mirror(&mirror{value: recordedList(raw), name: "list", list: true, fill: func(l *lua.LState, t *lua.LTable) {
+		TagArray(l, t)
+		read := vm.must(l, raw).(*lua.LTable)
+		for i := 1; i <= read.MaxN(); i++ {
+			t.RawSetInt(i, read.RawGetInt(i))
+		}
+	}})
+}

@@ -117,7 +117,7 @@ func (c *checker) tags() {
 		case len(k) == 0:
 			c.found("P6 form", "store", "a key is empty")
 			return nil
-		case bytes.Equal(k, formatKey), bytes.Equal(k, totalKey):
+		case bytes.Equal(k, formatKey), bytes.Equal(k, closesKey):
 			return nil
 		case !bytes.Contains(known, k[:1]):
 			c.found("P6 form", fmt.Sprintf("key %x", k), "is of no known kind")

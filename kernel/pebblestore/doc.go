@@ -8,7 +8,7 @@
 //
 //	key                                   value
 //	'!' "format"                          version u16
-//	'!' "total"                           batches u64
+//	'!' "closes"                          times closed u64
 //	'h' stream                            seq u64 · parent str · state…
 //	'r' stream str · seq u64              group str · body…
 //	'g' stream str · first u64            group…
@@ -34,7 +34,7 @@
 //	unfinished   there while the store is being made; what a cut short making
 //	             left is swept by the next Open, and only then
 //	sock         the socket of package sockstore
-//	batches      the "total" that the store had when it was closed last
+//	closes       the "closes" that the store had when it was closed last
 //
 // # Invariants
 //
@@ -47,13 +47,14 @@
 //	P4 family   'c' (p, s)  ⇔  'h' of s has parent p ≠ ""
 //	P5 blobs    'b' h = d                  ⇒  SHA-256(d) = h
 //	P6 form     every key and value reads as drawn above
-//	P7 whole    '!' "total" ≥ the number in the file batches
+//	P7 whole    '!' "closes" ≥ the number in the file closes
 //
 // # Writing
 //
-// One mutex orders batches. Under it a batch is checked against the heads,
-// staged and handed to Pebble, which makes it visible and puts it into the
-// write-ahead log; waiting for the disk is outside, so committers share syncs.
+// A batch takes the stripes of its streams: under them it is checked against
+// the heads, staged and handed to Pebble, which makes it visible and puts it
+// into the write-ahead log. Batches of other streams go on meanwhile, and
+// waiting for the disk is outside, so committers share syncs.
 //
 //	Flush   at Apply                            Wait
 //	Now     log write and sync start            for that sync

@@ -14,27 +14,33 @@ import (
 // lazyDelay is how long a lazy batch waits for somebody else's sync.
 const lazyDelay = 2 * time.Millisecond
 
-// flusher hands batches to the database and knows which sync covers which. The
-// Store's mutex guards it.
+// flusher hands batches to the database and knows which sync covers which. Its
+// mutex is held for a look at what follows it, never for a write.
+//
+// A sync covers what was written before it was started. So launch takes the
+// lazies that have been written off the flusher first and writes then: each of
+// them stands before its batch in the log.
 type flusher struct {
 	db    *pebble.DB
-	mu    *sync.Mutex  // the Store's
 	fault func() error // the Store's
-	air   []*flight    // syncs that nobody has seen land, oldest first
-	last  *flight      // the latest sync; every batch before it is covered
-	lazy  *lazies      // the batches behind it; nil when there are none
 	delay time.Duration
+
+	mu   sync.Mutex
+	air  []*flight // syncs that nobody has seen land, oldest first
+	last *flight   // the latest sync; every batch before it is covered
+	lazy *lazies   // the batches behind it; nil when there are none
 }
 
 // flight is one sync on its way to the disk. It is the Commit of the Now batch
 // that started it. Who waits first waits at the disk itself: another goroutine
 // between the two would cost a beat two more switches.
 type flight struct {
-	by     *flusher
-	once   sync.Once
-	batch  *pebble.Batch // until it landed
-	landed chan struct{}
-	err    error // set before landed closes
+	by      *flusher
+	written chan struct{} // closes when the batch is in the log, or err says why not
+	once    sync.Once
+	batch   *pebble.Batch // until it landed; nil when it could not be written
+	landed  chan struct{}
+	err     error // set before landed closes
 }
 
 // Wait implements [store.Commit].
@@ -57,17 +63,30 @@ func (f *flight) Wait(ctx context.Context) error {
 	}
 }
 
+// down says whether the sync has landed.
+func (f *flight) down() bool {
+	select {
+	case <-f.landed:
+		return true
+	default:
+		return false
+	}
+}
+
 // land waits for the sync and gives the batch back. The disk keeps its faults
 // from Pebble, so they are asked for here: a fault is noted before the sync it
 // belongs to is reported done.
 func (f *flight) land() {
 	f.once.Do(func() {
-		f.err = f.batch.SyncWait()
-		if fault := f.by.fault(); fault != nil {
-			f.err = fault
+		<-f.written
+		if f.batch != nil {
+			f.err = f.batch.SyncWait()
+			if fault := f.by.fault(); fault != nil {
+				f.err = fault
+			}
+			_ = f.batch.Close()
+			f.batch = nil
 		}
-		_ = f.batch.Close()
-		f.batch = nil
 		close(f.landed)
 	})
 }
@@ -76,7 +95,7 @@ func (f *flight) land() {
 // of each of them.
 type lazies struct {
 	by    *flusher
-	sync  *flight // nil until it starts; guarded by the Store's mutex
+	sync  *flight // nil until it starts; guarded by the flusher's mutex
 	timer *time.Timer
 }
 
@@ -85,10 +104,14 @@ func (l *lazies) Wait(ctx context.Context) error { return l.start().Wait(ctx) }
 
 func (l *lazies) start() *flight {
 	l.by.mu.Lock()
-	defer l.by.mu.Unlock()
-	if l.sync == nil {
-		l.by.barrier()
+	f := l.sync
+	l.by.mu.Unlock()
+	if f != nil {
+		return f
 	}
+	l.by.barrier()
+	l.by.mu.Lock()
+	defer l.by.mu.Unlock()
 	return l.sync
 }
 
@@ -104,68 +127,55 @@ func (fl *flusher) write(w *pebble.Batch, f store.Flush) (store.Commit, error) {
 	if err := fl.db.Apply(w, pebble.NoSync); err != nil {
 		return nil, err
 	}
+	_ = w.Close()
+	fl.mu.Lock()
+	defer fl.mu.Unlock()
 	if fl.lazy == nil {
 		l := &lazies{by: fl}
-		l.timer = time.AfterFunc(fl.delay, func() { l.start() })
+		l.timer = time.AfterFunc(fl.delay, func() { l.start().land() })
 		fl.lazy = l
 	}
-	return fl.lazy, w.Close()
+	return fl.lazy, nil
 }
 
 // covered answers the Commit that stands for everything written so far.
 func (fl *flusher) covered(f store.Flush) store.Commit {
+	fl.mu.Lock()
+	lazy, last := fl.lazy, fl.last
+	fl.mu.Unlock()
 	switch {
-	case fl.lazy == nil && fl.last == nil:
+	case lazy == nil && last == nil:
 		return store.Durable(nil)
-	case fl.lazy == nil:
-		return fl.last
+	case lazy == nil:
+		return last
 	case f == store.Now:
-		fl.barrier()
-		return fl.last
+		return lazy.start()
 	}
-	return fl.lazy
+	return lazy
 }
 
 // barrier syncs what was written without a sync of its own.
 func (fl *flusher) barrier() {
 	w := fl.db.NewBatch()
 	_ = w.LogData([]byte{tagFormat}, nil)
-	if _, err := fl.launch(w); err != nil {
-		f := &flight{landed: make(chan struct{}), err: err}
-		f.once.Do(func() { close(f.landed) })
-		fl.begin(f)
-	}
+	_, _ = fl.launch(w) // what it came to is in the flight
 }
 
 // launch writes w and starts the sync that covers it and all before it.
 func (fl *flusher) launch(w *pebble.Batch) (*flight, error) {
-	if err := fl.db.ApplyNoSyncWait(w, pebble.Sync); err != nil {
-		return nil, err
-	}
-	f := &flight{by: fl, batch: w, landed: make(chan struct{})}
+	f := &flight{by: fl, written: make(chan struct{}), landed: make(chan struct{})}
+	fl.mu.Lock()
 	fl.begin(f)
-	fl.air = append(fl.air, f)
-	fl.sweep()
-	return f, nil
-}
-
-// sweep forgets the syncs that have landed. Syncs land in order, so what was
-// started before one that is down needs no more waiting: a commit that nobody
-// waits for gives its batch back here.
-func (fl *flusher) sweep() {
-	for down := len(fl.air) - 1; down >= 0; down-- {
-		select {
-		case <-fl.air[down].landed:
-			for _, f := range fl.air[:down] {
-				f.land()
-			}
-			fl.air = slices.Delete(fl.air, 0, down+1)
-			return
-		default:
-		}
+	fl.mu.Unlock()
+	err := fl.db.ApplyNoSyncWait(w, pebble.Sync)
+	if f.err = err; err == nil {
+		f.batch = w
 	}
+	close(f.written)
+	return f, err
 }
 
+// begin makes f the sync of every lazy batch that was written. Under mu.
 func (fl *flusher) begin(f *flight) {
 	fl.last = f
 	if fl.lazy != nil {
@@ -173,12 +183,16 @@ func (fl *flusher) begin(f *flight) {
 		fl.lazy.sync = f
 		fl.lazy = nil
 	}
+	fl.air = append(slices.DeleteFunc(fl.air, (*flight).down), f)
 }
 
 // land starts the last sync and waits until all have ended.
 func (fl *flusher) land() {
-	if fl.lazy != nil {
-		fl.barrier()
+	fl.mu.Lock()
+	lazy := fl.lazy
+	fl.mu.Unlock()
+	if lazy != nil {
+		lazy.start()
 	}
 	for _, f := range fl.air {
 		f.land()

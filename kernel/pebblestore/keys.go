@@ -24,7 +24,7 @@ const (
 
 var (
 	formatKey = []byte("!format")
-	totalKey  = []byte("!total")
+	closesKey = []byte("!closes")
 )
 
 func headKey(stream string) []byte { return append([]byte{tagHead}, stream...) }

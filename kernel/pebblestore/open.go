@@ -175,12 +175,12 @@ func (s *Store) start(fresh bool, memTable uint64) (err error) {
 		return err
 	}
 	s.from = s.db
-	s.flush = flusher{db: s.db, mu: &s.mu, fault: s.Fault, delay: lazyDelay}
+	s.flush = flusher{db: s.db, fault: s.Fault, delay: lazyDelay}
 	if err = s.disk.broken(); err == nil || errors.Is(err, errReadOnly) {
 		err = s.checkFormat(fresh)
 	}
 	if err == nil {
-		err = s.checkTotal()
+		err = s.checkCloses()
 	}
 	if err != nil {
 		_ = s.db.Close()
@@ -235,6 +235,7 @@ func pebbleOptions(d *disk, memTable uint64) *pebble.Options {
 	o.Experimental.CompactionGarbageFractionForMaxConcurrency = func() float64 { return 0 }
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		o.Levels[i].BlockSize = 32 << 10 // the words of records repeat from one to the next
 	}
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionBalanced })
 	return o

@@ -5,8 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
+	"math/bits"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -25,12 +28,16 @@ type Store struct {
 	open   sync.RWMutex
 	closed bool
 
-	mu      sync.Mutex // orders batches; guards what follows
+	// stripes order the batches of one stream; a batch holds those of all its
+	// streams from its check to its commit. What mu and the flusher guard is
+	// held for a look only, so that writers of other streams go on meanwhile.
+	stripes [64]sync.Mutex
+	mu      sync.Mutex // guards streams and the names in it
 	streams map[string]position
 	flush   flusher
-	total   uint64 // batches ever applied to this store
-	wrote   bool
-	lost    string // what a closed store has lost since; "" for nothing
+	closes  uint64      // times that this store was closed
+	wrote   atomic.Bool // since it was opened
+	lost    string      // what a closed store has lost since; "" for nothing
 
 	watch store.Watchers
 }
@@ -115,8 +122,7 @@ func (s *Store) Apply(ctx context.Context, b *store.Batch, f store.Flush) (store
 		return nil, err
 	}
 	defer s.open.RUnlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lockStreams(b)()
 	if err := s.Fault(); err != nil {
 		return nil, err
 	}
@@ -126,17 +132,35 @@ func (s *Store) Apply(ctx context.Context, b *store.Batch, f store.Flush) (store
 		_ = w.Close()
 		return nil, err
 	}
-	s.stageTotal(w)
 	commit, err := s.flush.write(w, f)
 	if err != nil {
 		return nil, s.storage(err)
 	}
 	if len(moved) > 0 {
-		s.total, s.wrote = s.total+1, true
+		s.wrote.Store(true)
+		s.remember(moved)
 	}
-	s.remember(moved)
 	s.watch.Moved(b)
 	return commit, nil
+}
+
+var stripeSeed = maphash.MakeSeed()
+
+// lockStreams takes the stripes of a batch's streams, in order, and answers
+// what gives them back.
+func (s *Store) lockStreams(b *store.Batch) (unlock func()) {
+	var mask uint64
+	for i := range b.Appends {
+		mask |= 1 << (maphash.String(stripeSeed, b.Appends[i].Stream) % uint64(len(s.stripes)))
+	}
+	for m := mask; m != 0; m &= m - 1 {
+		s.stripes[bits.TrailingZeros64(m)].Lock()
+	}
+	return func() {
+		for m := mask; m != 0; m &= m - 1 {
+			s.stripes[bits.TrailingZeros64(m)].Unlock()
+		}
+	}
 }
 
 // stage puts b into w and answers where it leaves the streams it appends to.
@@ -168,11 +192,14 @@ func (s *Store) stage(w *pebble.Batch, b *store.Batch) (map[string]position, err
 
 // position answers where a stream stands, from the cache or from its head.
 func (s *Store) position(stream string) (position, error) {
-	if at, cached := s.streams[stream]; cached {
+	s.mu.Lock()
+	at, cached := s.streams[stream]
+	s.mu.Unlock()
+	if cached {
 		return at, nil
 	}
 	h, err := s.head(stream)
-	at := position{seq: h.seq, parent: h.parent}
+	at = position{seq: h.seq, parent: h.parent}
 	if err == nil && h.seq == 0 {
 		at.names = &names{map[string]struct{}{}, map[string]struct{}{}}
 	}
@@ -180,6 +207,8 @@ func (s *Store) position(stream string) (position, error) {
 }
 
 func (s *Store) remember(moved map[string]position) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if len(s.streams) > maxPositions {
 		clear(s.streams)
 	}
@@ -285,12 +314,11 @@ func (s *Store) Close() error {
 	}
 	s.closed = true
 	s.watch.Close()
-	s.mu.Lock()
+	err := s.countClose()
 	s.flush.land()
-	s.mu.Unlock()
-	err := s.db.Close()
-	if err == nil && s.wrote && s.Fault() == nil {
-		err = s.noteTotal()
+	err = errors.Join(err, s.db.Close())
+	if err == nil && s.wrote.Load() && s.Fault() == nil {
+		err = s.noteClose()
 	}
 	if fault := s.Fault(); fault != nil && !errors.Is(fault, errReadOnly) {
 		err = fault
