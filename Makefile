@@ -11,13 +11,17 @@ COUNT       ?= 1
 # The packages where goroutines meet.
 CONCURRENT := ./kernel/... ./luabind/... ./port/...
 
-.PHONY: all build test spec race fuzz bench fmt lint check layout clean
+.PHONY: all demo build test spec race fuzz bench fmt lint check layout clean
 
 all: build
 
 # build makes the one static binary.
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/knl ./cmd/knl
+
+# demo lets a loop repair a broken Go module, in a scratch folder under bin/.
+demo: build
+	bin/knl run examples/fix_the_build.lua
 
 test:
 	$(GO) test ./...
