@@ -1,6 +1,7 @@
 package luabind
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -196,4 +197,31 @@ func (vm *VM) requestOf(v lua.LValue) (*kernel.Request, error) {
 		return nil, err
 	}
 	return kernel.ParseRequest(raw)
+}
+
+// foldLog is what a script's fold is handed: the log, read when it is looked at.
+type foldLog struct {
+	ctx context.Context
+	log kernel.Log
+}
+
+func (f *foldLog) all() ([]*kernel.Event, error) { return f.log.Events(f.ctx, 1) }
+
+// foldEvents answers the events of a fold as a list that is read from the log
+// when a script looks at it.
+func (vm *VM) foldEvents(ctx context.Context, log kernel.Log) *lua.LTable {
+	f := &foldLog{ctx, log}
+	return vm.mirror(&mirror{value: f, name: "events", list: true, fill: func(l *lua.LState, t *lua.LTable) {
+		TagArray(l, t)
+		evs, err := f.all()
+		if err != nil {
+			throw(l, vm.ErrorValue(err))
+		}
+		h, _ := ctx.Value(handleKey{}).(*handle)
+		for i, ev := range evs {
+			if h != nil {
+				t.RawSetInt(i+1, h.event(ev))
+			}
+		}
+	}})
 }

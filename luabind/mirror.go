@@ -25,7 +25,7 @@ type mirror struct {
 	value  any         // what it stands for: *kernel.Request, *kernel.Event, …
 	name   string
 	frozen bool
-	list   bool // # counts its elements
+	list   bool                               // # counts its elements
 	fill   func(l *lua.LState, t *lua.LTable) // puts the fields into t
 	body   *lua.LTable                        // of a frozen one, once it was looked at
 }
