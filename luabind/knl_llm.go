@@ -39,6 +39,12 @@ func (d *device) scripted(fn lua.LValue) kernel.LLM {
 				a, err = answerOf(c, out)
 				return err
 			})
+		var raised *LuaError
+		if errors.As(err, &raised) {
+			if t, ok := raised.Value.(*lua.LTable); ok && t.RawGetString("kind") != lua.LNil { // error{ kind = … }
+				return nil, callErrorOf(t, raised.Message)
+			}
+		}
 		return a, err
 	})
 }
@@ -258,9 +264,15 @@ func callError(c *Call, v lua.LValue) error {
 		}
 		return &kernel.CallError{Kind: kernel.Unknown, Message: c.VM().text(c.L, v)}
 	}
+	return callErrorOf(t, c.VM().text(c.L, v))
+}
+
+// callErrorOf reads { kind, message?, retryable?, retry_after?, status? }; text
+// stands in for a missing message.
+func callErrorOf(t *lua.LTable, text string) error {
 	e := &kernel.CallError{Kind: kernel.CallKind(lua.LVAsString(t.RawGetString("kind"))), Message: lua.LVAsString(t.RawGetString("message"))}
 	if e.Message == "" {
-		e.Message = c.VM().text(c.L, v)
+		e.Message = text
 	}
 	if r, ok := t.RawGetString("retryable").(lua.LBool); ok {
 		said := bool(r)

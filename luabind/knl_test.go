@@ -92,3 +92,38 @@ end)
 `)
 	require.Equal(t, []string{"ok", "ok", "stopped:budget", "3msg_user 1:changed:0 6llm_response 2:changed:1 9llm_response", "changed", "hello"}, got)
 }
+
+func TestAModelMayRaiseWhyItFailed(t *testing.T) {
+	vm := knlVM(t, nil)
+	got := runLua(t, vm, `
+local knl = require("knl")
+local device = knl.device{ llm = function() error{ kind = "overloaded", retry_after = 2, message = "full" } end }
+return knl.session({}, function(s)
+  local o = knl.beat(s, device)
+  return o.kind, o.detail.kind, o.detail.retryable, o.detail.retry_after, o.detail.message
+end)
+`)
+	require.Equal(t, []string{"call", "overloaded", "true", "2", "full"}, got)
+}
+
+func TestAFoldTakesWhatBeatsAnswers(t *testing.T) {
+	for _, dev := range []string{"0", "1"} {
+		vm := knlVM(t, map[string]string{"LSHAPE_CHECK": dev})
+		got := runLua(t, vm, `
+local knl, ports = require("knl"), require("ports")
+local device = knl.device{ llm = ports.script(function() return { text = "yes" } end):open() }
+return knl.session({}, function(s)
+  s:append{ kind = "msg_user", data = { content = "one" } }
+  for _ = 1, 3 do knl.beat(s, device) end
+  local beats, seed = s:beats{ last = 2, from_seed = true }
+  local whole = knl.fold(s:events())
+  local lists = knl.fold({ seed, beats })
+  local touched = #beats[1].events + #seed
+  local again = knl.fold({ seed, beats[1], beats[2].events, beats[2].events[1] })
+  local own = knl.fold({ { kind = "msg_user", data = { content = "mine" } }, { id = "b", events = { { kind = "msg_user", data = { content = "two" } } } } })
+  return #whole.messages, #lists.messages, #again.messages, #own.messages, touched > 2, s:beats{ last = 1 }[1] == beats[2]
+end)
+`)
+		require.Equal(t, []string{"4", "3", "3", "2", "true", "true"}, got, "LSHAPE_CHECK=%s", dev)
+	}
+}

@@ -18,7 +18,7 @@ import (
 
 const logUsage = `Prints the events of a session, one a line: seq, time, kind, beat, data. Data
 longer than 160 characters is cut, and the line says by how much; --json cuts
-nothing. ID may be any unique beginning of an id.
+nothing. ID is a whole id, a unique beginning or ending of one, or "last".
 
 With -f it goes on with what is recorded next, also beside the knl run that
 records it, until the session is closed or Ctrl-C.

@@ -12,9 +12,9 @@ that opens its session so needs no other change:
 
   knl.session({ session = arg.session }, function(s) … end)
 
-Under knl run arg.session is nil and a new session is opened. ID may be any
-unique beginning of an id. Flags stand before ID; what follows the script is the
-script's. All else is as with knl run.`
+Under knl run arg.session is nil and a new session is opened. ID is a whole id, a
+unique beginning or ending of one, or "last". Flags stand before ID; what follows
+the script is the script's. All else is as with knl run.`
 
 func resumeCommand(a *app) *cobra.Command {
 	var f runFlags

@@ -13,7 +13,8 @@ import (
 
 const showUsage = `Shows the conversation of a session, or with --beat one beat: the request as the
 model got it, rebuilt from the log and checked against its hash, and the events
-of the beat. ID and B may be any unique beginning of an id. Works beside a
+of the beat. ID is a whole id, a unique beginning or ending of one, or "last";
+B is the same of a beat, or its number from 1. Works beside a
 running knl run.
 
 JSON:

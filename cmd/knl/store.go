@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -152,19 +153,34 @@ func findSession(ctx context.Context, st store.Store, dir, prefix string) (strin
 	if err != nil || head.Seq > 0 {
 		return prefix, err
 	}
+	infos, err := st.Streams(ctx, "", 0)
+	if err != nil {
+		return "", err
+	}
 	var found []string
-	for _, spelled := range spellings(prefix) {
-		infos, err := st.Streams(ctx, spelled, candidates+1)
-		if err != nil {
-			return "", err
-		}
-		for _, in := range infos {
-			if strings.HasPrefix(in.Stream, spelled) {
-				found = append(found, in.Stream)
-			}
+	for _, in := range infos {
+		if names(in.Stream, prefix) {
+			found = append(found, in.Stream)
 		}
 	}
+	if prefix == newest && len(infos) > 0 { // ids sort by the time of their making
+		found = []string{infos[len(infos)-1].Stream}
+	}
 	return only(found, "session", prefix, fmt.Sprintf("store %q", dir), "knl sessions lists what is there")
+}
+
+// newest names the session or the beat that was begun last.
+const newest = "last"
+
+// names says whether part is the beginning or the ending of id: ids of one day
+// begin alike and end apart. Minted ids are in capitals.
+func names(id, part string) bool {
+	for _, spelled := range spellings(part) {
+		if strings.HasPrefix(id, spelled) || strings.HasSuffix(id, spelled) {
+			return true
+		}
+	}
+	return false
 }
 
 // spellings answers the ways an id may be typed: minted ids are in capitals.
@@ -175,24 +191,33 @@ func spellings(prefix string) []string {
 	return []string{prefix}
 }
 
-// beat answers the id of the beat of a session that prefix begins.
-func (p *place) beat(ctx context.Context, session, prefix string) (string, error) {
+// beat answers the id of the beat of a session that part names: by its number
+// from 1, as "last", or by a beginning or an ending of its id.
+func (p *place) beat(ctx context.Context, session, part string) (string, error) {
 	groups, err := p.store.Groups(ctx, session, 0)
 	if err != nil {
 		return "", err
 	}
+	n, err := strconv.Atoi(part)
+	switch {
+	case part == newest:
+		n = len(groups)
+	case err != nil || len(part) > len("999999"):
+		n = 0
+	}
+	if n > 0 && n <= len(groups) {
+		return groups[n-1].ID, nil
+	}
 	var found []string
 	for _, g := range groups {
-		if g.ID == prefix {
+		if g.ID == part {
 			return g.ID, nil
 		}
-		for _, spelled := range spellings(prefix) {
-			if strings.HasPrefix(g.ID, spelled) {
-				found = append(found, g.ID)
-			}
+		if names(g.ID, part) {
+			found = append(found, g.ID)
 		}
 	}
-	return only(found, "beat", prefix, "session "+session, "knl log "+session+" shows its beats")
+	return only(found, "beat", part, fmt.Sprintf("session %s, which has %d", session, len(groups)), "knl log "+session+" shows its beats")
 }
 
 // only answers the one id found, or what is wrong with prefix.
@@ -207,7 +232,7 @@ func only(found []string, noun, prefix, where, hint string) (string, error) {
 	if len(found) > candidates {
 		shown, more = found[:candidates], ", …"
 	}
-	return "", &fault{code: exitUsage, hint: "type more of it",
+	return "", &fault{code: exitUsage, hint: "type more of it, or its end, where ids differ",
 		err: fmt.Errorf("%s %q is ambiguous: %s%s", noun, prefix, strings.Join(shown, ", "), more)}
 }
 

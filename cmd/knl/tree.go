@@ -10,7 +10,7 @@ import (
 )
 
 const treeUsage = `Shows a session and every session below it, parents before their children.
-ID may be any unique beginning of an id. Works beside a running knl run.
+ID is a whole id, a unique beginning or ending of one, or "last". Works beside a running knl run.
 
 JSON:
   { "tree": [ { …as in knl sessions, "depth", "open_children": [ids] } ] }`
