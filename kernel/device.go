@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -138,6 +139,8 @@ func (d *Device) addTool(name string) error {
 	switch {
 	case name == "":
 		return fmt.Errorf("got an empty name")
+	case !utf8.ValidString(name):
+		return fmt.Errorf("got the name %q, which is not UTF-8", name)
 	case t.Handler == nil:
 		return fmt.Errorf("handler: got nil, want a function")
 	case t.Timeout < 0:
@@ -181,13 +184,25 @@ func (d *Device) compile(name string, t Tool) (json.RawMessage, error) {
 		return nil, err
 	}
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("tool:"+name, doc); err != nil {
+	c.UseLoader(noLoader{})
+	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, err
 	}
-	if d.schemas[name], err = c.Compile("tool:" + name); err != nil {
+	if d.schemas[name], err = c.Compile(schemaURL); err != nil {
 		return nil, err
 	}
 	return json.RawMessage(v), nil
+}
+
+// schemaURL is where a schema stands for its own references.
+const schemaURL = "knl:///schema"
+
+// noLoader keeps a schema to itself: a $ref may not read a file or the network.
+type noLoader struct{}
+
+// Load refuses.
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("$ref %q leads out of the schema: write what it names under $defs", url)
 }
 
 // With answers a device with change applied to this one's config; the

@@ -113,3 +113,16 @@ func TestParseRequest(t *testing.T) {
 	require.Equal(t, `7`, string(req.Extra["max"]))
 	require.Empty(t, mustParse(t, raw(`{"messages":{}}`)).Messages, "the empty table of a script")
 }
+
+func TestASchemaStaysWithinItself(t *testing.T) {
+	for _, ref := range []string{"file:///etc/hostname", "http://127.0.0.1:1/x", "other.json"} {
+		_, err := kernel.NewDevice(kernel.Config{Tools: map[string]kernel.Tool{"look": {
+			Handler: gives(`""`), Strict: true, InputSchema: json.RawMessage(`{"$ref":"` + ref + `"}`)}}})
+		require.ErrorContains(t, err, "leads out of the schema", ref)
+	}
+	_, err := kernel.NewDevice(kernel.Config{Tools: map[string]kernel.Tool{"look": {
+		Handler: gives(`""`), Strict: true, InputSchema: json.RawMessage(`{"$defs":{"a":{"type":"string"}},"$ref":"#/$defs/a"}`)}}})
+	require.NoError(t, err)
+	_, err = kernel.NewDevice(kernel.Config{Tools: map[string]kernel.Tool{"a\xff": {Handler: gives(`""`)}}})
+	require.ErrorContains(t, err, "not UTF-8")
+}

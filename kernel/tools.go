@@ -95,7 +95,7 @@ func (d *Device) refuses(c *Call) (closing, bool) {
 		err = schema.Validate(args)
 	}
 	if err != nil {
-		return closing{"bad_args", "the arguments do not match the tool's input_schema: " + err.Error()}, true
+		return closing{"bad_args", "the arguments do not match the tool's input_schema: " + mismatch(err)}, true
 	}
 	return closing{}, false
 }
@@ -270,4 +270,13 @@ func (b *beat) closed(i int) *Event {
 	c, why := b.calls[i], b.shut[i]
 	b.reply.Tools = append(b.reply.Tools, ToolRun{CallID: c.ID, Name: c.Name})
 	return kernelEvent(ToolResult, b.id, map[string]any{"call_id": c.ID, "ok": false, "result": why.text, why.mark: true})
+}
+
+// mismatch answers what a schema has against the arguments, one place a line.
+func mismatch(err error) string {
+	var bad *jsonschema.ValidationError
+	if _, places, more := strings.Cut(err.Error(), "\n"); more && errors.As(err, &bad) {
+		return places
+	}
+	return err.Error()
 }

@@ -49,7 +49,7 @@ func TestTranscriptsOfTools(t *testing.T) {
 	toolScene(t, "failing tools", kernel.Config{}, use("a", "fail", `{}`), use("b", "panic", `{}`), use("c", "nothing", `{}`), use("d", "nil", `{}`))
 	toolScene(t, "no tools at all", kernel.Config{Tools: map[string]kernel.Tool{}}, use("a", "look", `{}`))
 	toolScene(t, "strict arguments", kernel.Config{}, use("a", "strict", `{"n":1}`), use("b", "strict", `{"n":"one"}`), use("c", "strict", ``))
-	toolScene(t, "malformed arguments", kernel.Config{}, `{"id":"a","input":{},"name":"send","raw_input":"{\"to\":","type":"tool_use"}`,
+	toolScene(t, "malformed arguments", kernel.Config{}, `{"id":"a","input":"{\"to\":","name":"send","type":"tool_use"}`,
 		use("b", "send", `"bob"`), use("c", "send", `[1]`), use("d", "look", `{}`))
 	toolScene(t, "call ids", kernel.Config{}, use("", "look", `{}`), use("a", "look", `{}`), use("a", "look", `{}`),
 		use("i3/5", "look", `{}`), use("", "look", `{}`), use(strings.Repeat("x", 5000), "look", `{}`), `{"id":7,"input":{},"name":"look","type":"tool_use"}`)

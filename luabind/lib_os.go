@@ -15,7 +15,15 @@ import (
 func (vm *VM) openOS() {
 	vm.library("os", map[string]lua.LGFunction{
 		"clock": osClock, "date": osDate, "difftime": osDifftime, "getenv": osGetenv, "time": osTime,
+		"exit": osExit,
 	})
+}
+
+// osExit says how a script ends: an exit from within would leave sessions and
+// stores as a crash does.
+func osExit(l *lua.LState) int {
+	raiseAt(l, 1, "os.exit is not there: return from the script; { ok = false } ends it with exit code 3")
+	return 0
 }
 
 var processStart = time.Now()

@@ -136,6 +136,9 @@ func (vm *VM) valueText(v lua.LValue) string {
 		if m, ok := tbl.RawGetString("message").(lua.LString); ok {
 			return string(m)
 		}
+		if raw, err := AppendJSON(nil, tbl, nil); err == nil && len(raw) > 2 {
+			return "a table was raised as an error: " + shorten(string(raw))
+		}
 		return "a table was raised as an error"
 	}
 	return v.String()

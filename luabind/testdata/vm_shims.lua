@@ -116,9 +116,11 @@ assert(f == nil and e:find('^chunk:1: unexpected "="'), e)
 for _, name in ipairs { "io", "dofile", "loadfile", "module", "newproxy", "_printregs" } do
   assert(_G[name] == nil, name)
 end
-for _, name in ipairs { "exit", "execute", "remove", "rename", "setenv", "tmpname", "setlocale" } do
+for _, name in ipairs { "execute", "remove", "rename", "setenv", "tmpname", "setlocale" } do
   assert(os[name] == nil, name)
 end
+local exited, why = pcall(os.exit, 1)
+assert(not exited and why:find("return from the script", 1, true), why)
 assert(package.loadlib == nil and string.dump == nil)
 assert(os.time() > 1e9 and os.clock() >= 0 and os.date("!%Y-%m-%d %H:%M:%S", 0) == "1970-01-01 00:00:00")
 local d = os.date("!*t", 86400)
