@@ -43,7 +43,7 @@
 // Everything recorded so far is on disk before the model is called, before the
 // handler of a tool whose effects are not "read" runs, and before Open,
 // Resume, Append, Reserve, Spend, Settle and Close answer. What nothing
-// outside depends on yet (a reply before its read tools, their results) is
+// outside depends on yet (a reply before its read tools, the result of a tool) is
 // written at once and synced with the next of these, or by the store's own
 // timer. [Options].Strict waits at every record.
 package kernel

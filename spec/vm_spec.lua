@@ -146,11 +146,15 @@ describe("what reaches past the host", function()
     for _, name in ipairs{ "io", "dofile", "loadfile", "module", "newproxy" } do
       assert.is_nil(_G[name], name)
     end
-    for _, name in ipairs{ "execute", "exit", "remove", "rename", "tmpname", "setlocale" } do
+    for _, name in ipairs{ "execute", "remove", "rename", "tmpname", "setlocale" } do
       assert.is_nil(os[name], name)
     end
     assert.is_nil(package.loadlib)
     assert.is_nil(debug.sethook)
+  end)
+
+  it("os.exit says how a script ends instead", function()
+    assert.has_error(function() os.exit(1) end, "return from the script")
   end)
 end)
 
