@@ -94,7 +94,7 @@ var sessionFuncs = []Func{
 	{
 		Name: "session", Returns: "any ...",
 		Args: []Arg{{Name: "opts", Kind: Table, Fields: bracketFields}, {Name: "fn", Kind: Function, Type: "fun(session): any ..."}},
-		Doc:  "Opens a session, or resumes opts.session, runs fn on it, closes it and answers what fn returned. When fn raises, the session is closed with reason \"error\" and the same value is raised; when the run itself is ended, it stays resumable.",
+		Doc:  "Opens a session, or resumes opts.session (the other options are for a new one: a resume grants nothing), runs fn on it, closes it and answers what fn returned. When fn raises, the session is closed with reason \"error\" and the same value is raised; when the run itself is ended, it stays resumable.",
 		Fn:   bracket,
 	},
 	{
@@ -202,16 +202,21 @@ func budget(c *Call, t *lua.LTable) (*kernel.Grant, *kernel.Take, error) {
 }
 
 func resume(c *Call, o Options) (*handle, error) {
-	k, err := state(c).kernel(c, o.Value("store"))
-	if err != nil {
-		return nil, err
-	}
 	grant, take, err := budget(c, o.Table("budget"))
 	switch {
 	case err != nil:
 		return nil, err
 	case take != nil:
 		return nil, fault(kernel.Validation, "resume", "budget has from_parent, want amount: a resume grants from outside")
+	}
+	return takeUp(c, o, grant)
+}
+
+// takeUp resumes the session that o names.
+func takeUp(c *Call, o Options, grant *kernel.Grant) (*handle, error) {
+	k, err := state(c).kernel(c, o.Value("store"))
+	if err != nil {
+		return nil, err
 	}
 	var s *kernel.Session
 	if err := c.Block(func(ctx context.Context) (err error) {
@@ -250,16 +255,17 @@ func bracket(c *Call) (int, error) {
 	return 0, err
 }
 
+// bracketOpen opens a session or resumes opts.session. The other options say how
+// a new one is opened: a loop that is resumed ten times is not granted its budget
+// ten times. Who means to add to it calls knl.resume.
 func bracketOpen(c *Call, o Options) (*handle, error) {
 	if !o.Has("session") {
 		return open(c, o)
 	}
-	for _, f := range openFields {
-		if f.Name != "budget" && f.Name != "store" && o.Has(f.Name) {
-			return nil, c.Mistake("unknown option %q beside session: a resumed session keeps what it was opened with", f.Name)
-		}
+	if _, _, err := budget(c, o.Table("budget")); err != nil {
+		return nil, err
 	}
-	return resume(c, o)
+	return takeUp(c, o, nil)
 }
 
 // ending says whether err ends the run itself: a limit, or the end of the run.

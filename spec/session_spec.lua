@@ -223,8 +223,10 @@ describe("knl.session", function()
 
   it("resumes the session that opts name", function()
     local s = open{ budget = { amount = 1 } }
-    local id = knl.session({ session = s:id(), budget = { amount = 1 } }, function(again)
-      assert.equal(2, again:remaining())
+    local opts = { session = s:id(), budget = { amount = 1 }, owner = "ada", meta = { job = "x" } }
+    local id = knl.session(opts, function(again)
+      assert.equal(1, again:remaining()) -- the budget was for a new one
+      assert.equal("anon", again:owner())
       return again:id()
     end)
     assert.equal(s:id(), id)
@@ -255,8 +257,8 @@ describe("knl.session", function()
       'unknown option "lllm"')
     assert.errors_at_line(function() knl.session({ llm = 1 }, print) end, 0,
       "belongs to knl.device")
-    assert.errors_at_line(function() knl.session({ session = "x", owner = "y" }, print) end, 0,
-      'unknown option "owner" beside session')
+    assert.errors_at_line(function() knl.session({ session = "x", ownr = "y" }, print) end, 0,
+      'unknown option "ownr"')
   end)
 end)
 

@@ -308,6 +308,47 @@ func TestTwoDrivers(t *testing.T) {
 	assert.Contains(t, knl(t, dir, "check", "store"), "ok")
 }
 
+// throughScript writes through the holder of the store, before and after the
+// holder's own run has ended.
+const throughScript = `
+local s = require("knl").open{}
+s:append{ kind = "note" }
+std.fs.write("through", "")
+while not std.fs.exists("over") do std.task.sleep(10) end
+for _ = 1, 20 do s:append{ kind = "note" } end
+s:close()
+`
+
+// TestTheHolderStaysForWriters ends the run of the process that holds the store
+// while another works through it: the other comes to its end.
+func TestTheHolderStaysForWriters(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"hold.lua":    `require("knl").open{}:close() while not std.fs.exists("end") do std.task.sleep(10) end std.fs.write("ended", "")`,
+		"through.lua": throughScript,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	run := func(script string) *exec.Cmd {
+		cmd := exec.Command(binary, "run", script)
+		cmd.Dir = dir
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() { _ = cmd.Process.Kill() })
+		return cmd
+	}
+	holder := run("hold.lua")
+	waitFile(t, filepath.Join(dir, ".knl", "sock"))
+	through := run("through.lua")
+	waitFile(t, filepath.Join(dir, "through"))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "end"), nil, 0o644))
+	waitFile(t, filepath.Join(dir, "ended"))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "over"), nil, 0o644))
+	require.NoError(t, through.Wait())
+	require.NoError(t, holder.Wait())
+	assert.Contains(t, knl(t, dir, "check", "store"), "ok")
+	assert.Len(t, sessionIDs(t, dir), 2)
+}
+
 func waitFile(t *testing.T, path string) {
 	t.Helper()
 	require.Eventually(t, func() bool { _, err := os.Stat(path); return err == nil }, 30*time.Second, 5*time.Millisecond, "%s never came", path)

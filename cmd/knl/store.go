@@ -51,7 +51,15 @@ func (a *app) look(ctx context.Context, do func(*place) error) error {
 	if err != nil {
 		return storeFault(err)
 	}
+	tellLost(a.ui.note, dir, st)
 	return errors.Join(do(placeOf(dir, st, !held)), st.Close())
+}
+
+// tellLost says what a store that was closed has lost since.
+func tellLost(note func(format string, args ...any), dir string, st store.Store) {
+	if l, ok := st.(interface{ Lost() string }); ok && l.Lost() != "" {
+		note("knl: store %q: %s", dir, l.Lost())
+	}
 }
 
 // isStore answers a fault when nothing stands at dir.
@@ -115,6 +123,7 @@ func (s *stores) open(spec string) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	tellLost(s.note, spec, st)
 	if !held {
 		s.note("knl: store %q is held by another process: working through it", spec)
 	}
@@ -125,12 +134,23 @@ func (s *stores) open(spec string) (store.Store, error) {
 	return st, nil
 }
 
+// holder is a store that other processes may be writing through: it must not go
+// before they do.
+type holder interface {
+	AwaitWriters(ctx context.Context, note func(writers int)) error
+}
+
 // close closes every store; what was recorded is on disk when it returns.
 func (s *stores) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
 	for key, st := range s.opened {
+		if h, ok := st.(holder); ok {
+			_ = h.AwaitWriters(context.Background(), func(n int) {
+				s.note("knl: %d other processes work through store %q: staying until they end (Ctrl-C ends them too)", n, key)
+			})
+		}
 		errs = append(errs, st.Close())
 		delete(s.opened, key)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,6 +21,13 @@ import (
 
 // closesFile holds how often the store was closed.
 const closesFile = "closes"
+
+// unread is what notedCloses answers for a file that holds no number.
+const unread = math.MaxUint64
+
+// Lost says what a closed store has lost since, or what about that cannot be
+// told; "" for nothing.
+func (s *Store) Lost() string { return s.lost }
 
 // countClose writes the count behind everything else.
 func (s *Store) countClose() error {
@@ -67,6 +75,10 @@ func (s *Store) checkCloses() error {
 	if err != nil || noted <= s.closes {
 		return err
 	}
+	if noted == unread { // the data may be whole, there is just nothing to hold it against
+		s.lost = fmt.Sprintf("file %q does not hold a number: whether the end of the log is there cannot be told", closesFile)
+		return nil
+	}
 	s.lost = fmt.Sprintf("it was closed %d times and remembers %d: the end of its log or manifest is damaged", noted, s.closes)
 	if errors.Is(s.disk.broken(), errReadOnly) {
 		return nil
@@ -90,7 +102,7 @@ func (s *Store) notedCloses() (uint64, error) {
 	}
 	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 	if err != nil {
-		return 0, damaged("file %q reads %.32q, want a number", closesFile, text)
+		return unread, nil
 	}
 	return n, nil
 }

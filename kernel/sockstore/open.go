@@ -68,5 +68,11 @@ func hold(dir string, o pebblestore.Options) (store.Store, error) {
 	return &holding{st, server}, nil
 }
 
+// AwaitWriters waits until nobody who has written works through this holder; see
+// [Server.AwaitWriters]. A holder that closes while others write ends them.
+func (h *holding) AwaitWriters(ctx context.Context, note func(writers int)) error {
+	return h.server.AwaitWriters(ctx, note)
+}
+
 // Close hangs up on the others, then closes the store.
 func (h *holding) Close() error { return errors.Join(h.server.Close(), h.Store.Close()) }

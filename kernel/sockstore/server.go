@@ -19,6 +19,10 @@ type Server struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
+
+	mu      sync.Mutex
+	writers int           // connections that have applied a batch
+	left    chan struct{} // gets a token when one of them is gone
 }
 
 // Serve makes the socket at path and answers on it out of st until ctx ends or
@@ -28,7 +32,7 @@ func Serve(ctx context.Context, st store.Store, path string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("socket %q: %w", path, err)
 	}
-	s := &Server{st: st, ln: ln, cleanup: cleanup}
+	s := &Server{st: st, ln: ln, cleanup: cleanup, left: make(chan struct{}, 1)}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.running.Go(s.accept)
 	s.running.Go(func() {
@@ -44,6 +48,48 @@ func (s *Server) Close() error {
 	s.running.Wait()
 	s.cleanup()
 	return nil
+}
+
+// Writers answers how many connections have applied a batch and are still there.
+func (s *Server) Writers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.writers
+}
+
+func (s *Server) joins() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writers++
+}
+
+func (s *Server) leaves() {
+	s.mu.Lock()
+	s.writers--
+	s.mu.Unlock()
+	select {
+	case s.left <- struct{}{}:
+	default:
+	}
+}
+
+// AwaitWriters waits until no client that has written is connected. It calls
+// note with their number when it has to wait.
+func (s *Server) AwaitWriters(ctx context.Context, note func(writers int)) error {
+	for noted := false; ; noted = true {
+		n := s.Writers()
+		if n == 0 {
+			return nil
+		}
+		if !noted {
+			note(n)
+		}
+		select {
+		case <-s.left:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (s *Server) accept() {
@@ -71,7 +117,7 @@ func (s *Server) attend(conn net.Conn) {
 		return
 	}
 	l := &line{
-		st: s.st, ctx: ctx, cancel: cancel,
+		st: s.st, ctx: ctx, cancel: cancel, server: s,
 		out: make(chan []byte, 16), slots: make(chan struct{}, maxCalls), watches: make(chan struct{}, maxWatches),
 		calls: make(map[uint64]context.CancelFunc),
 	}
@@ -79,6 +125,9 @@ func (s *Server) attend(conn net.Conn) {
 	l.read(bufio.NewReaderSize(conn, 64<<10))
 	cancel()
 	l.running.Wait()
+	if l.wrote {
+		s.leaves()
+	}
 }
 
 // What one connection may have open at a time. Beyond maxCalls it is not read
@@ -92,6 +141,7 @@ const (
 // calls' goroutines wait, then read waits: nothing outside the line does (W2).
 type line struct {
 	st      store.Store
+	server  *Server
 	ctx     context.Context
 	cancel  context.CancelFunc
 	out     chan []byte
@@ -104,6 +154,7 @@ type line struct {
 
 	applying sync.Mutex   // keeps last in the order of the store (W3)
 	last     store.Commit // of the latest apply
+	wrote    bool         // a batch was applied
 }
 
 func (l *line) write(conn net.Conn) {
@@ -225,6 +276,10 @@ func (l *line) apply(ctx context.Context, call uint64, r *reader) {
 	c, err := l.st.Apply(ctx, b, f)
 	if err == nil {
 		l.last = c
+		if !l.wrote {
+			l.wrote = true
+			l.server.joins()
+		}
 	}
 	l.applying.Unlock()
 	l.reply(call, kAnswer, nil, err)
