@@ -269,6 +269,12 @@ func (b *beat) rerun(c *Call) Outcome {
 		return stateFailed(err)
 	}
 	result, err := b.d.handle(b.ctx, b.s, b.id, c)
+	if b.unfinished(err) {
+		if werr := b.interrupt("rerun"); werr != nil {
+			return b.lost(werr)
+		}
+		return b.stop("rerun")
+	}
 	ev, run := b.resultEvent(c, result, err, map[string]any{"rerun": true})
 	b.queue, b.reply.Tools = []*Event{ev}, []ToolRun{run}
 	if err := b.write(lazy); err != nil {

@@ -106,6 +106,10 @@ func (b *beat) runTools() error {
 	for i := 0; i < len(b.calls); {
 		b.heed()
 		n := b.batch(i)
+		if n > 0 && b.halted { // left open for interrupt
+			i += n
+			continue
+		}
 		if n == 0 {
 			b.queue = append(b.queue, b.callEvent(b.calls[i]), b.closed(i))
 			i++
@@ -128,15 +132,49 @@ func (b *beat) runTools() error {
 	if len(b.calls) > 0 {
 		b.heed()
 	}
-	return b.write(lazy)
+	if err := b.write(lazy); err != nil || len(b.calls) == 0 {
+		return err
+	}
+	return b.interrupt("beat")
 }
 
 // heed closes the calls that have not run when the beat was told to end.
 func (b *beat) heed() {
-	if b.ctx.Err() != nil && !b.halted {
-		b.halted = true
+	if b.ctx.Err() == nil || b.halted {
+		return
+	}
+	b.halted = true
+	if !b.cancelled() {
 		b.shutAll("not_run", "not run: "+context.Cause(b.ctx).Error())
 	}
+}
+
+// cancelled says whether the beat was ended from outside and not by its
+// deadline. Its calls without a result are then recorded as after a crash: the
+// model is told, and they may be run again.
+func (b *beat) cancelled() bool {
+	return b.ctx.Err() != nil && !errors.Is(context.Cause(b.ctx), errDeadline)
+}
+
+// interrupt closes what a cancelled beat left open.
+func (b *beat) interrupt(method string) error {
+	if !b.cancelled() {
+		return nil
+	}
+	ctx := context.WithoutCancel(b.ctx)
+	_, err := b.s.drive(ctx, method, lazy, func(st *state) ([]*Event, error) {
+		if st.Open != b.id {
+			return nil, nil
+		}
+		return b.s.k.interruption(ctx, b.s.id, st)
+	})
+	return err
+}
+
+// unfinished says whether err is of a call that a cancelled beat cut short.
+func (b *beat) unfinished(err error) bool {
+	var tf *toolFault
+	return b.cancelled() && errors.As(err, &tf) && (tf.mark == "cancelled" || tf.mark == "not_run")
 }
 
 // batch answers how many calls from i on run together: none when i is closed,
@@ -174,11 +212,14 @@ func (b *beat) runGroup(group []*Call) []*Event {
 		wg.Wait()
 	}
 	b.reply.Tools = append(b.reply.Tools, runs...)
-	return out
+	return slices.DeleteFunc(out, func(ev *Event) bool { return ev == nil })
 }
 
 func (b *beat) runCall(c *Call) (*Event, ToolRun) {
 	result, err := b.d.handle(b.ctx, b.s, b.id, c)
+	if b.unfinished(err) {
+		return nil, ToolRun{CallID: c.ID, Name: c.Name}
+	}
 	return b.resultEvent(c, result, err, nil)
 }
 
@@ -200,13 +241,21 @@ func (d *Device) handle(ctx context.Context, s *Session, beat string, c *Call) (
 	result, err := guard(func() (json.RawMessage, error) { return tool.Handler(ctx, c.Args, tc) })
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errToolTimeout):
-		return nil, &toolFault{"timed_out", fmt.Sprintf("tool %q timed out after %s", c.Name, tool.Timeout)}
+		return nil, &toolFault{"timed_out", fmt.Sprintf("tool %q timed out after %s%s", c.Name, tool.Timeout, tool.doubt())}
 	case err != nil && ctx.Err() != nil:
-		return nil, &toolFault{"cancelled", fmt.Sprintf("tool %q was cancelled: %s", c.Name, context.Cause(ctx))}
+		return nil, &toolFault{"cancelled", fmt.Sprintf("tool %q was cancelled: %s%s", c.Name, context.Cause(ctx), tool.doubt())}
 	case err != nil:
 		return nil, &toolFault{"raised", fmt.Sprintf("tool %q raised: %s", c.Name, err)}
 	}
 	return result, nil
+}
+
+// doubt is what a model should know of a call that was cut short.
+func (t *Tool) doubt() string {
+	if t.Effects == Read {
+		return ""
+	}
+	return "; whether it took effect is unknown"
 }
 
 var errToolTimeout = errors.New("the timeout of the tool passed")

@@ -64,9 +64,15 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.SetInterspersed(false)
 }
 
+// leastMemory is what a script needs beside knl itself.
+const leastMemory = 32 << 20
+
 func (f *runFlags) limits() (luabind.Limits, error) {
 	if f.timeout < 0 || f.instructions < 0 {
 		return luabind.Limits{}, misuse("", "--timeout and --max-instructions want a number that is not negative")
+	}
+	if f.memory > 0 && f.memory < leastMemory {
+		return luabind.Limits{}, misuse("", "--memory wants at least 32M: knl itself takes about 20M")
 	}
 	return luabind.Limits{Time: f.timeout, Instructions: f.instructions, Memory: int64(f.memory)}, nil
 }
