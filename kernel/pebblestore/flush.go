@@ -103,16 +103,19 @@ type lazies struct {
 func (l *lazies) Wait(ctx context.Context) error { return l.start().Wait(ctx) }
 
 func (l *lazies) start() *flight {
-	l.by.mu.Lock()
+	fl := l.by
+	fl.mu.Lock()
 	f := l.sync
-	l.by.mu.Unlock()
 	if f != nil {
+		fl.mu.Unlock()
 		return f
 	}
-	l.by.barrier()
-	l.by.mu.Lock()
-	defer l.by.mu.Unlock()
-	return l.sync
+	f = fl.begin() // l is the flusher's: one that is taken off it has its sync
+	fl.mu.Unlock()
+	w := fl.db.NewBatch()
+	_ = w.LogData([]byte{tagFormat}, nil)
+	_ = f.put(w) // what it came to is in the flight
+	return f
 }
 
 // write makes w visible, takes it over, and starts its sync when f asks for it.
@@ -154,29 +157,17 @@ func (fl *flusher) covered(f store.Flush) store.Commit {
 	return lazy
 }
 
-// barrier syncs what was written without a sync of its own.
-func (fl *flusher) barrier() {
-	w := fl.db.NewBatch()
-	_ = w.LogData([]byte{tagFormat}, nil)
-	_, _ = fl.launch(w) // what it came to is in the flight
-}
-
 // launch writes w and starts the sync that covers it and all before it.
 func (fl *flusher) launch(w *pebble.Batch) (*flight, error) {
-	f := &flight{by: fl, written: make(chan struct{}), landed: make(chan struct{})}
 	fl.mu.Lock()
-	fl.begin(f)
+	f := fl.begin()
 	fl.mu.Unlock()
-	err := fl.db.ApplyNoSyncWait(w, pebble.Sync)
-	if f.err = err; err == nil {
-		f.batch = w
-	}
-	close(f.written)
-	return f, err
+	return f, f.put(w)
 }
 
-// begin makes f the sync of every lazy batch that was written. Under mu.
-func (fl *flusher) begin(f *flight) {
+// begin answers a new sync, of every lazy batch that was written. Under mu.
+func (fl *flusher) begin() *flight {
+	f := &flight{by: fl, written: make(chan struct{}), landed: make(chan struct{})}
 	fl.last = f
 	if fl.lazy != nil {
 		fl.lazy.timer.Stop()
@@ -184,6 +175,17 @@ func (fl *flusher) begin(f *flight) {
 		fl.lazy = nil
 	}
 	fl.air = append(slices.DeleteFunc(fl.air, (*flight).down), f)
+	return f
+}
+
+// put writes the batch that the sync is of.
+func (f *flight) put(w *pebble.Batch) error {
+	err := f.by.db.ApplyNoSyncWait(w, pebble.Sync)
+	if f.err = err; err == nil {
+		f.batch = w
+	}
+	close(f.written)
+	return err
 }
 
 // land starts the last sync and waits until all have ended.
@@ -194,8 +196,10 @@ func (fl *flusher) land() {
 	if lazy != nil {
 		lazy.start()
 	}
-	for _, f := range fl.air {
+	fl.mu.Lock()
+	air := fl.air
+	fl.mu.Unlock()
+	for _, f := range air { // begun by a timer, too
 		f.land()
 	}
-	fl.air = nil
 }

@@ -310,7 +310,7 @@ func describe(dir string, err error) error {
 	case errors.Is(err, store.ErrCorrupt):
 		hint = damageHint
 	case pebble.IsCorruptionError(err):
-		err, hint = fmt.Errorf("%w: %w", store.ErrCorrupt, err), damageHint
+		err, hint = fmt.Errorf("%w: %s", store.ErrCorrupt, oneLine(err)), damageHint
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		hint = "; nothing acknowledged is lost: make room, then open it again"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
