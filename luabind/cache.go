@@ -83,7 +83,7 @@ func compileNew(name, source string) (p *lua.FunctionProto, err error) {
 			p, err = nil, syntaxError(name, source, fmt.Errorf("%v", r))
 		}
 	}()
-	chunk, err := parse.Parse(strings.NewReader(withoutShebang(source)), name)
+	chunk, err := parse.Parse(strings.NewReader(withoutShebang(strings.TrimPrefix(source, "\uFEFF"))), name)
 	if err != nil {
 		return nil, syntaxError(name, source, err)
 	}

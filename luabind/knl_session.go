@@ -94,7 +94,7 @@ var sessionFuncs = []Func{
 	{
 		Name: "session", Returns: "any ...",
 		Args: []Arg{{Name: "opts", Kind: Table, Fields: bracketFields}, {Name: "fn", Kind: Function, Type: "fun(session): any ..."}},
-		Doc:  "Opens a session, or resumes opts.session (the other options are for a new one: a resume grants nothing), runs fn on it, closes it and answers what fn returned. When fn raises, the session is closed with reason \"error\" and the same value is raised; when the run itself is ended, it stays resumable.",
+		Doc:  "Opens a session, or resumes opts.session (the other options are for a new one: a resume grants nothing), runs fn on it, closes it and answers what fn returned. When that is an Outcome that is not ok, or the run itself is ended, the session is left as it is and can be resumed. When fn raises, it is closed with reason \"error\" and the same value is raised.",
 		Fn:   bracket,
 	},
 	{
@@ -239,6 +239,9 @@ func bracket(c *Call) (int, error) {
 		return 0, err
 	}
 	out, err := c.Invoke(fn, h.ud)
+	if err == nil && unfinished(c.L, first(out)) {
+		return c.Return(out...)
+	}
 	if err == nil {
 		err = c.Block(func(ctx context.Context) error { return h.s.Close(ctx, "scope_exit", "") })
 		if err != nil {
@@ -253,6 +256,25 @@ func bracket(c *Call) (int, error) {
 		c.VM().config.Warn(fmt.Sprintf("session %s: close failed behind an error: %s (the error: %s)", h.s.ID(), cerr, err))
 	}
 	return 0, err
+}
+
+// unfinished says whether v is an Outcome that is not ok. A loop that was stopped
+// by its budget or lost its provider has not ended its session: it stays
+// resumable.
+func unfinished(l *lua.LState, v lua.LValue) bool {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		return false
+	}
+	t = look(l, t)
+	has := func(name string) bool { return t.RawGetString(name).Type() == lua.LTString }
+	switch t.RawGetString("status") {
+	case lua.LString("stopped"), lua.LString("refused"):
+		return has("reason")
+	case lua.LString("error"):
+		return has("kind") && t.RawGetString("detail") != lua.LNil
+	}
+	return false
 }
 
 // bracketOpen opens a session or resumes opts.session. The other options say how

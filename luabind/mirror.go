@@ -140,6 +140,7 @@ func (vm *VM) openMirrors() {
 		vm.lookFirst(lib, name, true)
 	}
 	vm.lookFirst(g, "setmetatable", true)
+	vm.openSetmetatable(g)
 	vm.openGetmetatable(g)
 }
 
@@ -186,6 +187,21 @@ func (vm *VM) openGetmetatable(g *lua.LTable) {
 		return fn(l)
 	}
 	g.RawSetString("getmetatable", &wrapped)
+}
+
+// openSetmetatable takes tables alone: the library lets a script replace the
+// metatable of every string.
+func (vm *VM) openSetmetatable(g *lua.LTable) {
+	old := g.RawGetString("setmetatable").(*lua.LFunction)
+	fn := old.GFunction
+	wrapped := *old
+	wrapped.GFunction = func(l *lua.LState) int {
+		if l.Get(1).Type() != lua.LTTable {
+			raiseAt(l, 1, "setmetatable: argument 1: got %s, want a table", show(l.Get(1)))
+		}
+		return fn(l)
+	}
+	g.RawSetString("setmetatable", &wrapped)
 }
 
 // openIpairs puts an ipairs in place that makes no number for the first

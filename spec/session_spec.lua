@@ -232,6 +232,23 @@ describe("knl.session", function()
     assert.equal(s:id(), id)
   end)
 
+  it("leaves a session open that its loop did not end", function()
+    local stopped = knl.Outcome.stopped("budget")
+    local failed = knl.Outcome.err("call", { kind = "overloaded", retryable = true, message = "full" })
+    for _, o in ipairs{ stopped, knl.Outcome.refused("model"), failed } do
+      local seen
+      local answer = knl.session({ store = "mem" }, function(s) seen = s return o end)
+      assert.equal(o, answer)
+      assert.equal(0, #seen:scan{ kinds = { "session_closed" } })
+      assert.equal(seen:id(), knl.resume{ session = seen:id(), store = "mem" }:id())
+    end
+    for _, v in ipairs{ knl.Outcome.ok{}, { status = "stopped" }, { status = "error", kind = 1 } } do
+      local seen
+      knl.session({ store = "mem" }, function(s) seen = s return v end)
+      assert.equal(1, #seen:scan{ kinds = { "session_closed" } })
+    end
+  end)
+
   it("leaves a session alone that was closed before", function()
     local seen
     knl.session({ store = "mem" }, function(s)
