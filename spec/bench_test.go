@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"syscall"
@@ -68,7 +67,6 @@ type bench struct {
 }
 
 func newBench(tb testing.TB) *bench {
-	debug.SetGCPercent(400) // as cmd/knl does
 	b := &bench{tb: tb, dir: filepath.Join(tb.TempDir(), "store")}
 	b.open()
 	return b
@@ -170,10 +168,11 @@ func BenchmarkBeat(b *testing.B) {
 		b.Run(effects, func(b *testing.B) {
 			h := newBench(b)
 			defer h.close()
-			n := max(b.N, 400)
-			beat, done := h.loop(loopOptions{effects: effects, beats: 50 + 2*n, last: 8, text: 1900})
+			const warm = 500 // until the heap and the memtable have their size
+			n := max(b.N, 1500)
+			beat, done := h.loop(loopOptions{effects: effects, beats: warm + 2*n, last: 8, text: 1900})
 			defer done()
-			for range 50 {
+			for range warm {
 				beat()
 			}
 			var probes, beats []time.Duration

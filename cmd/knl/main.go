@@ -12,7 +12,6 @@ package main
 import (
 	"context"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -62,10 +61,6 @@ var commands = []func(*app) *cobra.Command{
 	specCommand, checkCommand,
 }
 
-// gcPercent lets the heap of a run, which is small, grow to five times what
-// lives before it is collected: the memory limit of a script holds all the same.
-const gcPercent = 400
-
 // app is one call of knl.
 type app struct {
 	ui    *ui
@@ -83,7 +78,6 @@ type globals struct {
 }
 
 func main() {
-	debug.SetGCPercent(gcPercent)
 	a := &app{ui: newUI(os.Stdout, os.Stderr), name: "knl"}
 	os.Exit(a.run(context.Background(), os.Args[1:]))
 }
