@@ -119,6 +119,9 @@ func (s *stores) open(spec string) (store.Store, error) {
 	if st := s.opened[key]; st != nil {
 		return st, nil
 	}
+	if info, err := os.Stat(spec); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("store %q: is a file, want a folder", spec)
+	}
 	st, held, err := openStore(context.Background(), spec, pebblestore.Options{})
 	if err != nil {
 		return nil, err

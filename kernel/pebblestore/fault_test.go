@@ -133,8 +133,8 @@ func TestAFullDiskEndsWritingAndNotReading(t *testing.T) {
 
 func TestFaultsOfOpeningAreClear(t *testing.T) {
 	for errno, want := range map[syscall.Errno]string{
-		syscall.EROFS:  `store "db": .*read-only file system; use a folder that you may write, or open it to read only`,
-		syscall.EACCES: `store "db": .*permission denied; use a folder that you may write, or open it to read only`,
+		syscall.EROFS:  `store "db": .*read-only file system; use a folder that you may write`,
+		syscall.EACCES: `store "db": .*permission denied; use a folder that you may write`,
 		syscall.ENOSPC: `store "db": .*no space left on device; nothing acknowledged is lost: make room, then open it again`,
 	} {
 		for _, dir := range []string{"db", "new"} {

@@ -314,7 +314,7 @@ func describe(dir string, err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		hint = "; nothing acknowledged is lost: make room, then open it again"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		hint = "; use a folder that you may write, or open it to read only"
+		hint = "; use a folder that you may write"
 	}
 	return located{fmt.Errorf("store %q: %w%s", dir, err, hint)}
 }
