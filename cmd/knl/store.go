@@ -140,6 +140,7 @@ func (s *stores) open(spec string) (store.Store, error) {
 // holder is a store that other processes may be writing through: it must not go
 // before they do.
 type holder interface {
+	store.Store
 	AwaitWriters(ctx context.Context, note func(writers int)) error
 }
 
@@ -148,15 +149,21 @@ func (s *stores) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
+	held := map[string]holder{}
 	for key, st := range s.opened {
 		if h, ok := st.(holder); ok {
-			_ = h.AwaitWriters(context.Background(), func(n int) {
-				s.note("knl: %d other processes work through store %q: staying until they end (Ctrl-C ends them too)", n, key)
-			})
+			held[key] = h
+			continue
 		}
-		errs = append(errs, st.Close())
-		delete(s.opened, key)
+		errs = append(errs, st.Close()) // first: its holder may be waiting for us
 	}
+	for key, h := range held {
+		_ = h.AwaitWriters(context.Background(), func(n int) {
+			s.note("knl: store %q: %d more at work on it: staying until they end (Ctrl-C ends them too)", key, n)
+		})
+		errs = append(errs, h.Close())
+	}
+	clear(s.opened)
 	return errors.Join(errs...)
 }
 
