@@ -94,17 +94,18 @@ func (a *app) runScript(ctx context.Context, f runFlags, s script) (err error) {
 	}
 	if s.session != "" {
 		if s.session, err = h.resumable(ctx, s.session); err != nil {
-			return errors.Join(err, h.stores.close())
+			return errors.Join(err, h.stores.close(ctx))
 		}
 	}
 	began := time.Now()
 	r := s.run(ctx)
+	stopped := interrupted(ctx) // and not while it stays for others
 	t := h.tally(context.WithoutCancel(ctx))
-	r.err = errors.Join(r.err, h.stores.close())
+	r.err = errors.Join(r.err, h.stores.close(ctx))
 	if a.flags.json && r.err == nil {
 		r.err = r.odd
 	}
-	code, why := r.reason(interrupted(ctx))
+	code, why := r.reason(stopped)
 	why = h.mask.Mask(why)
 	if !f.quiet {
 		a.summary(t, code, time.Since(began))

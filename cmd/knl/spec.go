@@ -170,7 +170,7 @@ func (a *app) specCases(ctx context.Context, path string, f specFlags) []specCas
 	h.stores.dir, h.stores.mem = memory, store.NewMem()
 	s := script{path: path, host: h, stdout: a.ui.err, env: specEnv(!f.prod), limits: luabind.Limits{Time: f.timeout}}
 	cases, err := s.spec(ctx, f)
-	if err = errors.Join(err, h.stores.close()); err != nil {
+	if err = errors.Join(err, h.stores.close(ctx)); err != nil {
 		cases = append(cases, specCase{Name: "the file runs", Status: "failed", Message: err.Error(), Traceback: scriptTrace(err)})
 	}
 	return cases

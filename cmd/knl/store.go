@@ -145,7 +145,13 @@ type holder interface {
 }
 
 // close closes every store; what was recorded is on disk when it returns.
-func (s *stores) close() error {
+//
+// ctx ends with the first Ctrl-C. One that comes while it stays for others ends
+// the stay; after one that ended the run, the next ends the process.
+func (s *stores) close(ctx context.Context) error {
+	if ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
@@ -158,7 +164,7 @@ func (s *stores) close() error {
 		errs = append(errs, st.Close()) // first: its holder may be waiting for us
 	}
 	for key, h := range held {
-		_ = h.AwaitWriters(context.Background(), func(n int) {
+		_ = h.AwaitWriters(ctx, func(n int) {
 			s.note("knl: store %q: %d more at work on it: staying until they end (Ctrl-C ends them too)", key, n)
 		})
 		errs = append(errs, h.Close())
