@@ -10,9 +10,10 @@ import (
 
 const maxDetail = 200 // characters of a close detail
 
-// Close ends the session, and a beat that is still open with it. With reason "" it is "closed"; detail is cut to 200
-// characters. Closing twice on one handle is one close. A child opened with
-// refund gives what is left of its budget back to a parent that is still open.
+// Close ends the session, and a beat that is still open with it. With reason ""
+// it is "closed"; detail is cut to 200 characters. Closing twice on one handle
+// is one close. A child opened with refund gives what is left of its budget back
+// to a parent that is still open.
 func (s *Session) Close(ctx context.Context, reason, detail string) error {
 	const method = "close"
 	if s.attached {
@@ -120,9 +121,9 @@ func cut(text string) string {
 	return text
 }
 
-// Bracket opens or resumes nothing itself: it runs fn on s and closes s behind
-// it, with "scope_exit", or with "error" and the text of fn's error, which it
-// answers unchanged. A close that fails behind an error is joined to it.
+// Bracket runs fn on s and closes s behind it, with "scope_exit", or with
+// "error" and the text of fn's error, which it answers unchanged. A close that
+// fails behind an error is joined to it.
 func (s *Session) Bracket(ctx context.Context, fn func(*Session) error) error {
 	if err := fn(s); err != nil {
 		if cerr := s.Close(context.WithoutCancel(ctx), "error", err.Error()); cerr != nil {
