@@ -168,6 +168,7 @@ func TestReadsOfDamagedValuesSaySo(t *testing.T) {
 	_ = b.Set(namedKey(tagIndex, "s0", "b0"), []byte("abc"), nil)
 	_ = b.Set(blobKey([32]byte{}), []byte("abc"), nil)
 	require.NoError(t, b.Commit(pebble.Sync))
+	clear(st.streams) // a store knows the heads that it wrote itself
 	var last error
 	for _, err := range st.Records(bg, "s1", 1, 0) {
 		last = err

@@ -11,7 +11,8 @@ import (
 	"github.com/knl-run/knl/kernel/store"
 )
 
-// lazyDelay is how long a lazy batch waits for somebody else's sync.
+// lazyDelay is how long a lazy batch waits, at least, for somebody else's sync;
+// it waits at most twice as long.
 const lazyDelay = 2 * time.Millisecond
 
 // flusher hands batches to the database and knows which sync covers which. Its
@@ -25,10 +26,12 @@ type flusher struct {
 	fault func() error // the Store's
 	delay time.Duration
 
-	mu   sync.Mutex
-	air  []*flight // syncs that nobody has seen land, oldest first
-	last *flight   // the latest sync; every batch before it is covered
-	lazy *lazies   // the batches behind it; nil when there are none
+	mu    sync.Mutex
+	air   []*flight   // syncs that nobody has seen land, oldest first
+	last  *flight     // the latest sync; every batch before it is covered
+	lazy  *lazies     // the batches behind it; nil when there are none
+	due   *lazies     // what timer starts when it is still lazy then
+	timer *time.Timer // runs while there are lazies, and once more
 }
 
 // flight is one sync on its way to the disk. It is the Commit of the Now batch
@@ -94,9 +97,8 @@ func (f *flight) land() {
 // lazies are the lazy batches that one future sync will cover. It is the Commit
 // of each of them.
 type lazies struct {
-	by    *flusher
-	sync  *flight // nil until it starts; guarded by the flusher's mutex
-	timer *time.Timer
+	by   *flusher
+	sync *flight // nil until it starts; guarded by the flusher's mutex
 }
 
 // Wait implements [store.Commit]. It starts the sync when nobody has.
@@ -134,11 +136,41 @@ func (fl *flusher) write(w *pebble.Batch, f store.Flush) (store.Commit, error) {
 	fl.mu.Lock()
 	defer fl.mu.Unlock()
 	if fl.lazy == nil {
-		l := &lazies{by: fl}
-		l.timer = time.AfterFunc(fl.delay, func() { l.start().land() })
-		fl.lazy = l
+		fl.lazy = &lazies{by: fl}
+		if fl.due == nil {
+			fl.arm()
+		}
 	}
 	return fl.lazy, nil
+}
+
+// arm has tick look at the lazies of this moment after the delay. Under mu.
+//
+// Nearly all lazies are taken along by a barrier within less: one timer for all
+// of them is set some hundred times a second where one for each is set, and
+// stopped, at every beat.
+func (fl *flusher) arm() {
+	fl.due = fl.lazy
+	if fl.timer == nil {
+		fl.timer = time.AfterFunc(fl.delay, fl.tick)
+		return
+	}
+	fl.timer.Reset(fl.delay)
+}
+
+// tick starts the sync of lazies that have waited since the last tick.
+func (fl *flusher) tick() {
+	fl.mu.Lock()
+	old := fl.due
+	fl.due = nil
+	late := old == fl.lazy
+	if !late && fl.lazy != nil {
+		fl.arm()
+	}
+	fl.mu.Unlock()
+	if late {
+		old.start().land()
+	}
 }
 
 // covered answers the Commit that stands for everything written so far.
@@ -170,7 +202,6 @@ func (fl *flusher) begin() *flight {
 	f := &flight{by: fl, written: make(chan struct{}), landed: make(chan struct{})}
 	fl.last = f
 	if fl.lazy != nil {
-		fl.lazy.timer.Stop()
 		fl.lazy.sync = f
 		fl.lazy = nil
 	}

@@ -91,12 +91,19 @@ func (w view) scan(lower, upper []byte, start, next step, fn func(k, v []byte) (
 	return err
 }
 
-// Head implements [store.Store].
+// Head implements [store.Store]. A beat asks several times; what this Store
+// wrote last it still knows.
 func (s *Store) Head(ctx context.Context, stream string) (store.Head, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Head{}, err
 	}
 	defer s.open.RUnlock()
+	s.mu.Lock()
+	at, cached := s.streams[stream]
+	s.mu.Unlock()
+	if cached {
+		return store.Head{Seq: at.seq, State: bytes.Clone(at.state)}, nil
+	}
 	h, err := s.head(stream)
 	return store.Head{Seq: h.seq, State: h.state}, err
 }

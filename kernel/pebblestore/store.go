@@ -44,10 +44,11 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// position is what Apply must know of a stream to append to it.
+// position is what Apply must know of a stream to append to it, and its head.
 type position struct {
 	seq    int64
 	parent string
+	state  []byte   // beside the head; nobody changes the bytes
 	group  string   // of the last record that had one and was staged since loading
 	names  *names   // nil: ask the database
 	groups []string // begun by the batch that is being staged
@@ -199,7 +200,7 @@ func (s *Store) position(stream string) (position, error) {
 		return at, nil
 	}
 	h, err := s.head(stream)
-	at = position{seq: h.seq, parent: h.parent}
+	at = position{seq: h.seq, parent: h.parent, state: h.state}
 	if err == nil && h.seq == 0 {
 		at.names = &names{map[string]struct{}{}, map[string]struct{}{}}
 	}
@@ -238,7 +239,9 @@ func (s *Store) stageAppend(w *pebble.Batch, a *store.Append, at position) (posi
 		}
 		at.group = r.Group
 	}
-	_ = w.Set(headKey(a.Stream), encodeHead(head{seq: at.seq, parent: at.parent, state: a.State}), nil)
+	row := encodeHead(head{seq: at.seq, parent: at.parent, state: a.State})
+	_ = w.Set(headKey(a.Stream), row, nil)
+	at.state = row[len(row)-len(a.State):]
 	for _, name := range a.Marks {
 		_ = w.Set(namedKey(tagMark, a.Stream, name), nil, nil)
 	}
