@@ -98,6 +98,10 @@ func (b *beat) ask() (Outcome, bool) {
 	case req == nil:
 		return failed(StageConf, &Detail{Message: "fold: answered nothing, want a request"}), false
 	}
+	window, err := admitWindow(req.Window)
+	if err != nil {
+		return raised(StageConf, "fold", err), false
+	}
 	if b.o.ToolChoice != nil || b.o.Params != nil {
 		own := *req
 		own.ToolChoice, own.Params = b.o.ToolChoice, b.o.Params
@@ -115,6 +119,7 @@ func (b *beat) ask() (Outcome, bool) {
 		req = next
 	}
 	b.req = req.owned()
+	b.req.Window = window
 	return Outcome{}, true
 }
 

@@ -2,7 +2,9 @@ package kernel_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -125,4 +127,14 @@ func TestASchemaStaysWithinItself(t *testing.T) {
 	require.NoError(t, err)
 	_, err = kernel.NewDevice(kernel.Config{Tools: map[string]kernel.Tool{"a\xff": {Handler: gives(`""`)}}})
 	require.ErrorContains(t, err, "not UTF-8")
+}
+
+// The hash of a request is that of its canonical text with the sum of each
+// message in the message's place.
+func TestRequestHash(t *testing.T) {
+	r := mustParse(t, raw(`{"tools":[{"name":"t"}],"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"ho"}],"zone":1}`))
+	one, two := sha256.Sum256([]byte(`{"role":"user","content":"hi"}`)), sha256.Sum256([]byte(`{"role":"assistant","content":"ho"}`))
+	want := sha256.Sum256(fmt.Appendf(nil, `{"messages":["%x","%x"],"tools":[{"name":"t"}],"zone":1}`, one, two))
+	require.Equal(t, want, r.Hash())
+	require.Equal(t, sha256.Sum256([]byte(`{"messages":[]}`)), (&kernel.Request{}).Hash())
 }

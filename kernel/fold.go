@@ -16,6 +16,8 @@ type Log interface {
 	// Beats answers the last n beats, oldest first, and with fromSeed the events
 	// before the session's first beat; n ≤ 0 means all beats.
 	Beats(ctx context.Context, n int, fromSeed bool) (beats []BeatRecord, seed []*Event, err error)
+	// Newest answers the newest event of a kind, nil when there is none.
+	Newest(ctx context.Context, kind string) (*Event, error)
 }
 
 // BeatRecord is the events that carry one beat id, in log order.
@@ -199,7 +201,7 @@ func resultsMessage(slots []slot) json.RawMessage {
 		}
 		switch {
 		case s.result == nil:
-			b = append(b, resultBlock(s.id, quote(s.none), true)...)
+			b = appendBlock(b, s.id, quote(s.none), true)
 		case s.id == s.result.fold().callID:
 			b = append(b, s.result.fold().block...)
 		default:
@@ -243,8 +245,9 @@ func (ev *Event) fold() *folded {
 		fd.callID = textOf(fields["call_id"])
 		fd.broken = string(fields["interrupted"]) == "true"
 		fd.rerun = string(fields["rerun"]) == "true"
-		fd.block = resultOf(fields, fd.callID)
-		fd.message = append(append([]byte(`{"content":[`), fd.block...), `],"role":"user"}`...)
+		const head, tail = `{"content":[`, `],"role":"user"}`
+		fd.message = append(appendResult(append(make([]byte, 0, len(data)+128), head...), fields, fd.callID), tail...)
+		fd.block = fd.message[len(head) : len(fd.message)-len(tail) : len(fd.message)-len(tail)]
 	}
 	ev.folded.Store(fd)
 	return fd
@@ -281,10 +284,10 @@ func messageOf(role string, content json.RawMessage) json.RawMessage {
 	return append(append(append(b, `,"role":"`...), role...), `"}`...)
 }
 
-// resultOf answers the tool_result block of a tool_result event. A list of
+// appendResult writes the tool_result block of a tool_result event. A list of
 // content blocks stands as it is, another result that is not text as its JSON
 // text.
-func resultOf(fields map[string]json.RawMessage, id string) json.RawMessage {
+func appendResult(b []byte, fields map[string]json.RawMessage, id string) []byte {
 	result := fields["result"]
 	switch {
 	case result == nil:
@@ -292,7 +295,7 @@ func resultOf(fields map[string]json.RawMessage, id string) json.RawMessage {
 	case result[0] != '"' && !isContent(result):
 		result = quote(string(result))
 	}
-	return resultBlock(id, result, string(fields["ok"]) == "false")
+	return appendBlock(b, id, result, string(fields["ok"]) == "false")
 }
 
 // isContent says whether a result is a list of content blocks, so that an image
@@ -315,8 +318,7 @@ func isContent(result json.RawMessage) bool {
 	return err == nil && blocks && n > 0
 }
 
-func resultBlock(id string, text json.RawMessage, failed bool) json.RawMessage {
-	b := make([]byte, 0, len(text)+len(id)+80)
+func appendBlock(b []byte, id string, text json.RawMessage, failed bool) []byte {
 	b = append(append(b, `{"content":`...), text...)
 	if failed {
 		b = append(b, `,"is_error":true`...)

@@ -167,6 +167,62 @@ func (s *Session) groups(ctx context.Context, n int) ([]store.Group, error) {
 	return rows, err
 }
 
+// newest is the newest event of a kind among the first seen events of a log.
+type newest struct {
+	ev   *Event // nil: none
+	seen int64
+}
+
+// Newest answers the newest event of a kind, nil when there is none. The handle
+// remembers how far it has looked: a kind that is asked for again costs what was
+// recorded since.
+func (s *Session) Newest(ctx context.Context, kind string) (*Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.catchUp(ctx); err != nil {
+		return nil, wrap("newest", err)
+	}
+	was := s.newest[kind]
+	ev, err := s.lookBack(ctx, kind, was.seen)
+	if err != nil {
+		return nil, wrap("newest", err)
+	}
+	if ev == nil {
+		ev = was.ev
+	}
+	if s.newest == nil {
+		s.newest = map[string]newest{}
+	}
+	s.newest[kind] = newest{ev, s.head.Seq}
+	return ev, nil
+}
+
+// lookBack finds the newest event of a kind behind seq after, from the end: in
+// memory, then on disk in steps.
+func (s *Session) lookBack(ctx context.Context, kind string, after int64) (*Event, error) {
+	evs := s.tail.since(after + 1)
+	for i := len(evs) - 1; i >= 0; i-- {
+		if evs[i].Kind == kind {
+			return evs[i], nil
+		}
+	}
+	for to := s.tail.first - 1; to > after; to -= tailSlack {
+		var found *store.Record
+		for r, err := range s.k.store.Records(ctx, s.id, max(after+1, to-tailSlack+1), to) {
+			if err != nil {
+				return nil, err
+			}
+			if kindOf(r) == kind {
+				found = &r
+			}
+		}
+		if found != nil {
+			return s.k.event(ctx, *found)
+		}
+	}
+	return nil, nil
+}
+
 // seed answers the events before the first beat.
 func (s *Session) seed(ctx context.Context) ([]*Event, error) {
 	to := s.st.First - 1

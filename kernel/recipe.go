@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -16,14 +17,11 @@ type sentRequest struct {
 	restSeq  int64 // the record whose rest is written out
 	rest     json.RawMessage
 	messages []json.RawMessage
+	sums     []sum          // of the messages
 	index    map[uint64]int // hash of a message → its place; the last one wins
 }
 
 var hashSeed = maphash.MakeSeed()
-
-func sent(seq int64, r *Request, rest json.RawMessage, restSeq int64) *sentRequest {
-	return &sentRequest{seq: seq, restSeq: restSeq, rest: rest, messages: r.Messages}
-}
 
 // find answers where m stands in the request, or -1.
 func (p *sentRequest) find(m json.RawMessage) int {
@@ -56,8 +54,8 @@ func sameBytes(a, b []byte) bool {
 // it once it is recorded; an error says why r is no request. s.mu is held.
 func (s *Session) recipe(r *Request, beat string, seq int64) (*Event, *sentRequest, error) {
 	members := r.fields()
-	hash, rest := r.hash(members), json.RawMessage(appendObject(nil, members))
-	next, base := sent(seq, r, rest, seq), s.last
+	rest := json.RawMessage(appendObject(nil, members))
+	next, base := &sentRequest{seq: seq, restSeq: seq, rest: rest, messages: r.Messages}, s.last
 	holder := newObject(len(rest)).raw("fields", rest)
 	if base != nil && bytes.Equal(base.rest, rest) {
 		next.restSeq = base.restSeq
@@ -65,30 +63,41 @@ func (s *Session) recipe(r *Request, beat string, seq int64) (*Event, *sentReque
 	} else if err := r.check(rest); err != nil {
 		return nil, nil, err
 	}
-	messages, err := s.messageRecipe(r.Messages, base)
+	messages, err := s.messageRecipe(next, base)
 	if err != nil {
 		return nil, nil, err
 	}
+	hash := r.hash(members, next.sums)
 	o := newObject(len(messages) + len(holder.b) + 160)
 	if base != nil {
 		o.whole("base", base.seq)
 	}
 	o.text("hash", hex.EncodeToString(hash[:])).raw("messages", messages).raw("rest", holder.json()).whole("rule", foldRule)
+	if r.Window != nil {
+		o.raw("window", r.Window)
+	}
 	return madeEvent(LLMRequest, beat, o.json()), next, nil
 }
 
-// messageRecipe writes messages as kept ranges of the base, as events, or out.
-func (s *Session) messageRecipe(messages []json.RawMessage, base *sentRequest) (json.RawMessage, error) {
+// messageRecipe writes the messages of next as kept ranges of the base, as
+// events, or out, and puts down their sums.
+func (s *Session) messageRecipe(next, base *sentRequest) (json.RawMessage, error) {
 	w := recipeWriter{b: []byte{'['}}
+	next.sums = make([]sum, len(next.messages))
 	from := int64(1)
 	if base != nil {
 		from = base.seq + 1
 	}
 	known := recordedMessages(s.tail.since(from))
-	for i, m := range messages {
-		if at := base.place(&w, m); at >= 0 {
+	for i, m := range next.messages {
+		at := base.place(&w, m)
+		if at >= 0 {
+			next.sums[i] = base.sums[at]
 			w.keep(at)
-		} else if seqs := known.find(m); seqs != nil {
+			continue
+		}
+		next.sums[i] = sha256.Sum256(m)
+		if seqs := known.find(m); seqs != nil {
 			w.events(seqs)
 		} else if err := checkMessage(m); err != nil {
 			return nil, fmt.Errorf("request.messages[%d]: %w", i+1, err)

@@ -119,6 +119,14 @@ func decodeEvent(r store.Record, blob func([32]byte) ([]byte, error)) (*Event, e
 	return ev, nil
 }
 
+// kindOf answers the kind of a record without decoding the rest of it.
+func kindOf(r store.Record) string {
+	c := cursor{b: r.Body}
+	c.byte()
+	c.uvarint()
+	return string(c.text())
+}
+
 // cursor reads length-prefixed fields and remembers the first overrun.
 type cursor struct {
 	b   []byte

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -15,7 +14,7 @@ import (
 // mostly stands in the log already. So llm_request does not hold the request
 // but how to make it again:
 //
-//	hash      SHA-256 of the canonical request, hex
+//	hash      of the request, hex; see Request.Hash
 //	base      seq of the request this one is written against; absent: none
 //	messages  list of {"keep":[from,count]} of the base's messages,
 //	          {"events":[seq,…]} the message that rule 1 makes of these events,
@@ -24,6 +23,7 @@ import (
 //	          tool_results of one reply
 //	rest      {"seq":n} another llm_request that holds the same members besides
 //	          messages, or {"fields":{…}} themselves
+//	window    what the fold said of the log it left out; absent: nothing
 //
 //	I5 the request rebuilt from its record has the recorded hash
 const foldRule = 1
@@ -209,9 +209,12 @@ func (s *Session) finish(ctx context.Context, ev *Event, d *recipeData, messages
 		return nil, fmt.Errorf("record %d: request rest: %w: %w", ev.Seq, err, store.ErrCorrupt)
 	}
 	fields["messages"] = joinArray(messages)
-	whole := appendObject(nil, fields)
-	if hash := sha256.Sum256(whole); hex.EncodeToString(hash[:]) != d.Hash {
+	req, err := ParseRequest(appendObject(nil, fields))
+	if err != nil {
+		return nil, fmt.Errorf("record %d: %w: %w", ev.Seq, err, store.ErrCorrupt)
+	}
+	if hash := req.Hash(); hex.EncodeToString(hash[:]) != d.Hash {
 		return nil, fmt.Errorf("record %d: rebuilt request has hash %x, want %.12s: %w", ev.Seq, hash[:6], d.Hash, store.ErrCorrupt)
 	}
-	return ParseRequest(whole)
+	return req, nil
 }

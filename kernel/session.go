@@ -28,7 +28,8 @@ type Session struct {
 	tail   tail
 	last   *sentRequest // the request that the next one is stored against
 
-	sown []*Event // the events before the first beat, once they were read
+	sown   []*Event          // the events before the first beat, once they were read
+	newest map[string]newest // by the kinds that were asked for
 
 	cookedSeq int64 // the request rebuilt last, and its messages
 	cooked    []json.RawMessage

@@ -165,6 +165,69 @@ func TestRefundToAnEndedParent(t *testing.T) {
 	requireSound(t, k)
 }
 
+// What is left climbs over parents that have ended and were to give back too,
+// and stops where units were moved for good.
+func TestRefundClimbs(t *testing.T) {
+	for _, tt := range []struct {
+		middle     bool // opened with refund
+		root, left int64
+	}{{true, 7, 0}, {false, 4, 3}} {
+		k, _ := newMem(t)
+		root := open(t, k, kernel.Open{Grant: &kernel.Grant{Amount: 10}})
+		middle := open(t, k, kernel.Open{Parent: root, Take: &kernel.Take{Amount: 6, Refund: tt.middle}})
+		leaf := open(t, k, kernel.Open{Parent: middle, Take: &kernel.Take{Amount: 5, Refund: true}})
+		require.NoError(t, leaf.Spend(ctxb, 2))
+		require.NoError(t, middle.Spend(ctxb, 1))
+		require.NoError(t, middle.Close(ctxb, "", ""))
+		require.NoError(t, leaf.Close(ctxb, "", ""))
+		require.EqualValues(t, tt.root, remaining(t, root))
+		require.EqualValues(t, tt.left, remaining(t, leaf))
+		evs := logOf(t, root)
+		if tt.middle {
+			require.Contains(t, eventText(evs[len(evs)-1]), `budget_returned {"amount":3,"child":"`+leaf.ID()+`"`)
+		}
+		requireSound(t, k)
+	}
+}
+
+// A driver that was cut off may not know it: what it still writes is fenced,
+// and what was left of its units is back where it came from.
+func TestCloseAborted(t *testing.T) {
+	k, _ := newMem(t)
+	root := open(t, k, kernel.Open{Grant: &kernel.Grant{Amount: 10}})
+	c := open(t, k, kernel.Open{Parent: root, Take: &kernel.Take{Amount: 6, Refund: true}})
+	require.NoError(t, c.CloseAborted(ctxb))
+	evs := logOf(t, c)
+	require.Equal(t, `3 driver_changed {"epoch":2}`, eventText(evs[2]))
+	require.Equal(t, `4 session_closed {"detail":"aborted","reason":"error","returned":6}`, eventText(evs[3]))
+	_, err := c.Append(ctxb, userSays("late"))
+	require.Equal(t, kernel.Fenced, kernel.KindOf(err))
+	require.NoError(t, c.Close(ctxb, "", ""), "one close")
+	require.EqualValues(t, 10, remaining(t, root))
+
+	c = open(t, k, kernel.Open{Parent: root, Take: &kernel.Take{Amount: 6, Refund: true}})
+	other, err := k.Resume(ctxb, c.ID(), kernel.Resume{})
+	require.NoError(t, err)
+	require.Equal(t, kernel.Fenced, kernel.KindOf(c.CloseAborted(ctxb)), "another drives it")
+	_, err = other.Append(ctxb, userSays("mine"))
+	require.NoError(t, err)
+	requireSound(t, k)
+}
+
+func open(t *testing.T, k *kernel.Kernel, o kernel.Open) *kernel.Session {
+	t.Helper()
+	s, err := k.Open(ctxb, o)
+	require.NoError(t, err)
+	return s
+}
+
+func remaining(t *testing.T, s *kernel.Session) int64 {
+	t.Helper()
+	n, _, err := s.Remaining(ctxb)
+	require.NoError(t, err)
+	return n
+}
+
 func TestHugeGrants(t *testing.T) {
 	k, _ := newMem(t)
 	s, err := k.Open(ctxb, kernel.Open{Grant: &kernel.Grant{Amount: math.MaxInt64}})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,6 +56,11 @@ type Request struct {
 	ToolChoice json.RawMessage            // nil: the provider's default
 	Params     json.RawMessage            // object of sampling parameters; nil: none
 	Extra      map[string]json.RawMessage // what a filter added; kept, hashed, and the adapter's to read
+
+	// Window is what the fold says of the part of the log that it left out: an
+	// object of at most 4 KiB, recorded beside the request and no part of it. Only
+	// that of the fold's own answer counts; nil: it says nothing.
+	Window json.RawMessage
 }
 
 // requestNames lists the members that a request has of its own.
@@ -106,6 +112,25 @@ func (r *Request) check(rest json.RawMessage) error {
 		return fmt.Errorf("request: %w", err)
 	}
 	return nil
+}
+
+// maxWindow bounds what a fold says of the log it left out. It is recorded with
+// every request, so it must not grow with the log.
+const maxWindow = 4 << 10
+
+// admitWindow answers a fold's Window as it is recorded.
+func admitWindow(raw json.RawMessage) (json.RawMessage, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	if len(raw) > maxWindow {
+		return nil, fmt.Errorf("window: got %d bytes, want at most %d: name the newest beats that were left out, and say that there are more", len(raw), maxWindow)
+	}
+	clean, _, err := admit(raw)
+	if err != nil {
+		return nil, fmt.Errorf("window: %w", err)
+	}
+	return clean, nil
 }
 
 // deepest is the nesting that the reader of stored requests takes.
@@ -175,31 +200,49 @@ func (r *Request) Size() int {
 	return n
 }
 
-// Hash answers the SHA-256 of Canonical.
-func (r *Request) Hash() [32]byte { return r.hash(r.fields()) }
+// Hash answers the SHA-256 of Canonical with each message in it replaced by the
+// SHA-256 of its own bytes, in hex and in quotes. So what a beat hashes is what
+// is new in its request, not the whole conversation.
+func (r *Request) Hash() [32]byte {
+	sums := make([]sum, len(r.Messages))
+	for i, m := range r.Messages {
+		sums[i] = sha256.Sum256(m)
+	}
+	return r.hash(r.fields(), sums)
+}
 
-// hash is Hash over members that are made already; the messages, which are
-// nearly all of a request, are not copied for it.
-func (r *Request) hash(fields map[string]json.RawMessage) (sum [32]byte) {
+// sum is the SHA-256 of a message.
+type sum = [sha256.Size]byte
+
+// hash is Hash over members and sums that are made already.
+func (r *Request) hash(fields map[string]json.RawMessage, sums []sum) (of sum) {
 	h := sha256.New()
 	put := func(b []byte) { _, _ = h.Write(b) } // it never fails
 	sep := byte('{')
 	for _, name := range slices.Sorted(maps.Keys(withMessages(fields))) {
 		put(append(appendQuoted([]byte{sep}, name), ':'))
 		sep = ','
-		if name != "messages" {
+		if name == "messages" {
+			put(quotedSums(sums))
+		} else {
 			put(fields[name])
-			continue
 		}
-		for i, m := range r.Messages {
-			put([]byte{"[,"[min(i, 1)]})
-			put(m)
-		}
-		put([]byte("[]"[min(len(r.Messages), 1):]))
 	}
 	put([]byte{'}'})
-	h.Sum(sum[:0])
-	return sum
+	h.Sum(of[:0])
+	return of
+}
+
+// quotedSums answers sums as a JSON array.
+func quotedSums(sums []sum) []byte {
+	b := append(make([]byte, 0, 2+len(sums)*(3+2*sha256.Size)), '[')
+	for i := range sums {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(hex.AppendEncode(append(b, '"'), sums[i][:]), '"')
+	}
+	return append(b, ']')
 }
 
 // withMessages answers members with a place for the messages among them.

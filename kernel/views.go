@@ -20,6 +20,8 @@ type BeatRow struct {
 	SeqFrom int64  `json:"seq_from"`
 	SeqTo   int64  `json:"seq_to"`
 	Kinds   string `json:"kinds"` // joined by commas, in log order
+	// Window is what the fold said of the log it left out, when it said something.
+	Window json.RawMessage `json:"window,omitempty"`
 }
 
 // PairRow is one answered tool call.
@@ -173,6 +175,9 @@ func (s *Session) BeatsView(ctx context.Context, o ViewOptions) ([]BeatRow, bool
 			rows, kinds = append(rows, BeatRow{Session: id, Beat: ev.Beat, SeqFrom: ev.Seq}), append(kinds, nil)
 		}
 		rows[i].SeqTo = ev.Seq
+		if ev.Kind == LLMRequest {
+			rows[i].Window = fieldOf(ev.Data, "window")
+		}
 		kinds[i] = append(kinds[i], ev.Kind)
 		return true
 	})
