@@ -44,6 +44,12 @@ func (c *Call) Block(fn func(ctx context.Context) error) error {
 	return c.thread.block(fn)
 }
 
+// Finish is Block for what must be done also when the task was cancelled or its
+// Lua has been ended: ctx is never done.
+func (c *Call) Finish(fn func(ctx context.Context) error) error {
+	return c.thread.apart(context.WithoutCancel(c.Ctx()), fn)
+}
+
 // Invoke calls a Lua function with args on a thread of its own and answers what
 // it returned. An error of the function is a *[LuaError]; the end of the run, of
 // the task or a limit is an error too, and no more Lua runs after it.

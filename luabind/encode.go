@@ -113,7 +113,7 @@ func (w *jsonWriter) table(dst []byte, t *lua.LTable, list bool) ([]byte, error)
 		if raw, ok := rawOf(t); ok {
 			return append(dst, raw...), nil
 		}
-		t = look(m.state, t)
+		t = look(m.vm.root, t)
 	}
 	w.open = append(w.open, t)
 	var err error

@@ -45,18 +45,20 @@ func KnlModules(k *Kernel) []*Module {
 		Open: func(vm *VM) (any, error) {
 			return &knlState{vm: vm, host: k, kernels: map[store.Store]*kernel.Kernel{}}, nil
 		},
-		Types: []*Type{sessionType, deviceType, llmType},
-		Fault: kernelFault,
+		Types:  []*Type{sessionType, deviceType, llmType},
+		Shapes: knlShapes,
+		Fault:  kernelFault,
 	}
 	knl.Funcs = append(knl.Funcs, sessionFuncs...)
 	knl.Funcs = append(knl.Funcs, deviceFuncs...)
 	knl.Funcs = append(knl.Funcs, beatFuncs...)
+	knl.Funcs = append(knl.Funcs, tailFuncs...)
 	knl.Funcs = append(knl.Funcs, valueFuncs...)
 	knl.Consts = []Const{
-		{Name: "null", Type: "userdata", Doc: "JSON's null", Value: func(*VM) lua.LValue { return Null }},
-		{Name: "version", Type: "string", Doc: "the version of knl", Value: func(*VM) lua.LValue { return lua.LString(k.Version) }},
+		{Name: "null", Type: "userdata", Doc: "JSON's null, which keeps its place in a list.", Value: func(*VM) lua.LValue { return Null }},
+		{Name: "version", Type: "string", Doc: "The version of knl.", Value: func(*VM) lua.LValue { return lua.LString(k.Version) }},
 	}
-	views := &Module{Name: "knl.views", Doc: "Readings of the log: fn(session, opts?) -> rows, truncated.", Funcs: viewFuncs,
+	views := &Module{Name: "knl.views", Doc: "Readings of the log: each answers rows, and whether limit cut them short.", Funcs: viewFuncs,
 		Open: func(vm *VM) (any, error) { return vm.states[knl], nil }}
 	outcome := &Module{Name: "knl.Outcome", Doc: "What a beat comes to.", Funcs: outcomeFuncs}
 	return []*Module{knl, outcome, views}
@@ -64,13 +66,19 @@ func KnlModules(k *Kernel) []*Module {
 
 func state(c *Call) *knlState { return c.State().(*knlState) }
 
-// kernel answers the kernel on the store that v names.
+// kernel answers the kernel on the store that v names, or that v is a session
+// of.
 func (st *knlState) kernel(c *Call, v lua.LValue) (*kernel.Kernel, error) {
 	spec := ""
+	if ud, ok := v.(*lua.LUserData); ok {
+		if h, ok := ud.Value.(*handle); ok {
+			return h.k, nil
+		}
+	}
 	if v != lua.LNil {
 		s, ok := v.(lua.LString)
 		if !ok || s == "" {
-			return nil, fault(kernel.Validation, c.fn.Name, "store: got %s, want \"mem\" or the path of a folder", show(v))
+			return nil, fault(kernel.Validation, c.fn.Name, "store: got %s, want \"mem\", the path of a folder or a session", show(v))
 		}
 		spec = string(s)
 	}
@@ -81,7 +89,8 @@ func (st *knlState) kernel(c *Call, v lua.LValue) (*kernel.Kernel, error) {
 	})
 	if err != nil {
 		var known *kernel.Error
-		if errors.As(err, &known) {
+		var stopped *CancelError
+		if errors.As(err, &known) || errors.As(err, &stopped) {
 			return nil, err
 		}
 		kind := kernel.Storage
@@ -130,7 +139,7 @@ func SharedMem() store.Store { return memOnce() }
 
 var valueFuncs = []Func{
 	{
-		Name: "int", Args: []Arg{{Name: "digits", Kind: Text}}, Returns: "number|userdata",
+		Name: "int", Args: []Arg{{Name: "digits", Kind: Text, Doc: "decimal, with a sign or without"}}, Returns: "number|userdata",
 		Doc: "An integer beyond 2^53 that keeps its digits; a number when one holds it.",
 		Fn: func(c *Call) (int, error) {
 			v, err := NewInt(c.String(1))
@@ -141,7 +150,7 @@ var valueFuncs = []Func{
 		},
 	},
 	{
-		Name: "array", Args: []Arg{{Name: "t", Kind: Table, Optional: true}}, Returns: "table",
+		Name: "array", Args: []Arg{{Name: "t", Kind: Table, Optional: true, Doc: "marked itself, not copied"}}, Returns: "table",
 		Doc: "Marks t, or a new table, as a list, so that it is [] when it is empty.",
 		Fn: func(c *Call) (int, error) {
 			if !c.Given(1) {
@@ -155,12 +164,12 @@ var valueFuncs = []Func{
 		Fn: func(c *Call) (int, error) { return c.Return(lua.LString(state(c).newID())) },
 	},
 	{
-		Name: "error", Args: []Arg{{Name: "raised"}}, Returns: "{ kind?: string, method?: string, retryable: boolean, message: string }",
+		Name: "error", Args: []Arg{{Name: "raised", Doc: "what pcall answered behind false"}}, Returns: "knl.error",
 		Doc: "Reads what a pcall caught. The text of an error is never parsed: what the kernel raised is known by what it is.",
 		Fn:  readError,
 	},
 	{
-		Name: "api", Returns: "table", Doc: "What a script can reach: place -> { signature, doc }.",
+		Name: "api", Returns: "table<string, { signature: string, doc: string }>", Doc: "What a script can reach, by place.",
 		Fn: listAPI,
 	},
 }
@@ -179,12 +188,7 @@ func readError(c *Call) (int, error) {
 		f = Fault{Message: c.VM().text(c.L, v)}
 		f.Text = f.Message
 	}
-	t := c.L.CreateTable(0, 4)
-	setText(t, "kind", f.Kind)
-	setText(t, "method", f.Method)
-	t.RawSetString("retryable", lua.LBool(f.Retryable))
-	t.RawSetString("message", lua.LString(f.Message))
-	return c.Return(c.VM().withText(t, f.Text))
+	return c.Return(c.VM().withText(c.VM().structTable(c.L, errorForm(), f), f.Text))
 }
 
 func listAPI(c *Call) (int, error) {
@@ -221,5 +225,3 @@ func setText(t *lua.LTable, name, v string) {
 		t.RawSetString(name, lua.LString(v))
 	}
 }
-
-func setCount(t *lua.LTable, name string, n int64) { t.RawSetString(name, lua.LNumber(n)) }

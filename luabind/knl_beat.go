@@ -7,31 +7,32 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/shapes"
 )
 
 var beatFields = []Arg{
-	{Name: "on_delta", Kind: Function, Optional: true, Type: "fun(delta: { kind: string, text: string })"},
+	{Name: "on_delta", Kind: Function, Optional: true, Type: "fun(delta: knl.delta)", Doc: "is shown the answer while it comes"},
 	{Name: "deadline", Kind: Seconds, Optional: true, Doc: "seconds from now"},
-	{Name: "tool_choice", Optional: true, Type: "string|table"},
+	{Name: "tool_choice", Optional: true, Type: "string|table", Doc: "which tool must be called"},
 	{Name: "params", Kind: Table, Optional: true, Doc: "sampling parameters"},
 }
 
 var beatFuncs = []Func{
 	{
-		Name: "beat", Returns: "outcome",
-		Args: []Arg{{Name: "session", Type: "session"}, {Name: "device", Type: "device"}, {Name: "opts", Optional: true, Type: "table", Fields: beatFields}},
+		Name: "beat", Returns: "knl.beat_outcome",
+		Args: []Arg{{Name: "session", Type: "knl.session"}, {Name: "device", Type: "knl.device"}, {Name: "opts", Optional: true, Type: "knl.beat_opts", Fields: beatFields}},
 		Doc:  "One model call and the tools it asks for. Answers an Outcome and does not raise: a wrong argument is an error of kind conf.",
 		Fn:   runBeat,
 	},
 	{
-		Name: "rerun", Returns: "outcome",
-		Args: []Arg{{Name: "session", Type: "session"}, {Name: "device", Type: "device"}, {Name: "call_id", Kind: Text}},
+		Name: "rerun", Returns: "knl.beat_outcome",
+		Args: []Arg{{Name: "session", Type: "knl.session"}, {Name: "device", Type: "knl.device"}, {Name: "call_id", Kind: Text, Doc: "of the interrupted beat"}},
 		Doc:  "Runs a call of the interrupted beat again, when its tool is declared idempotent or it was never started.",
 		Fn:   rerunCall,
 	},
 	{
-		Name: "fold", Returns: "request",
-		Args: []Arg{{Name: "events", Type: "event[]", Optional: true, Doc: "events, beat records, and lists of them"}, {Name: "device", Type: "device", Optional: true}},
+		Name: "fold", Returns: "knl.request",
+		Args: []Arg{{Name: "events", Type: "(knl.event|knl.beat_record|table)[]", Optional: true, Doc: "events, beat records, and lists of them"}, {Name: "device", Type: "knl.device", Optional: true, Doc: "whose system and tools the request has"}},
 		Doc:  "The conversation made of events: pair-closed whatever the events are. knl.fold({ seed, beats }, device) folds what s:beats answers.",
 		Fn:   foldNow,
 	},
@@ -161,10 +162,10 @@ func pushOutcome(c *Call, o kernel.Outcome) (int, error) {
 	t.RawSetString("status", lua.LString(o.Status))
 	switch o.Status {
 	case kernel.StatusOK:
-		t.RawSetString("out", c.VM().replyTable(c.L, o.Reply, true))
+		t.RawSetString("out", c.VM().replyTable(c.L, o.Reply))
 	case kernel.StatusRefused:
 		t.RawSetString("reason", lua.LString(o.Reason))
-		t.RawSetString("detail", c.VM().replyTable(c.L, o.Reply, false))
+		t.RawSetString("detail", c.VM().replyTable(c.L, o.Reply))
 	case kernel.StatusStopped:
 		t.RawSetString("reason", lua.LString(o.Reason))
 		setText(t, "tag", o.Tag)
@@ -175,63 +176,34 @@ func pushOutcome(c *Call, o kernel.Outcome) (int, error) {
 	return c.Return(t)
 }
 
-func (vm *VM) replyTable(l *lua.LState, r *kernel.Reply, tools bool) *lua.LTable {
-	t := l.CreateTable(0, 6)
-	t.RawSetString("content", vm.lazyJSON(r.Content))
-	t.RawSetString("usage", usageTable(l, r.Usage))
-	setText(t, "stop_reason", r.StopReason)
-	t.RawSetString("beat", lua.LString(r.Beat))
+func (vm *VM) replyTable(l *lua.LState, r *kernel.Reply) *lua.LTable {
+	t := vm.structTable(l, shapes.FormOf("reply"), r)
 	if r.RefusalKind != "" {
-		t.RawSetString("refusal", refusalTable(l, r.RefusalKind, r.RefusalDetail))
+		t.RawSetString("refusal", vm.structTable(l, shapes.FormOf("refusal"), shapes.Refusal{Kind: r.RefusalKind, Detail: r.RefusalDetail}))
+		t.RawSetString("tools", lua.LNil) // none of them ran
 	}
-	if !tools {
-		return t
-	}
-	runs := TagArray(l, l.CreateTable(len(r.Tools), 0))
-	for _, run := range r.Tools {
-		row := l.CreateTable(0, 3)
-		row.RawSetString("call_id", lua.LString(run.CallID))
-		row.RawSetString("name", lua.LString(run.Name))
-		row.RawSetString("ok", lua.LBool(run.OK))
-		runs.Append(row)
-	}
-	t.RawSetString("tools", runs)
 	return t
 }
 
 func (vm *VM) detailTable(l *lua.LState, d *kernel.Detail) *lua.LTable {
-	t := l.CreateTable(0, 6)
-	setText(t, "kind", d.Kind)
-	setText(t, "method", d.Method)
-	t.RawSetString("retryable", lua.LBool(d.Retryable))
-	t.RawSetString("message", lua.LString(d.Message))
-	setText(t, "cause", d.Cause)
-	if d.RetryAfter > 0 {
-		t.RawSetString("retry_after", lua.LNumber(d.RetryAfter))
-	}
-	if d.Status > 0 {
-		setCount(t, "status", int64(d.Status))
-	}
-	if vm.dev {
-		setText(t, "traceback", d.Traceback)
-	}
-	if d.Reply != nil {
-		t.RawSetString("answer", vm.replyTable(l, d.Reply, true))
+	t := vm.structTable(l, shapes.FormOf("detail"), d)
+	if !vm.dev {
+		t.RawSetString("traceback", lua.LNil)
 	}
 	return vm.withText(t, d.Message)
 }
 
 var outcomeFuncs = []Func{
-	{Name: "ok", Args: []Arg{{Name: "out", Kind: Table}}, Returns: "outcome",
+	{Name: "ok", Args: []Arg{{Name: "out", Kind: Table, Doc: "what came of it; a beat's is a knl.reply"}}, Returns: "knl.outcome", Doc: "It went well.",
 		Fn: func(c *Call) (int, error) { return newOutcome(c, "ok", [2]string{"out"}) }},
-	{Name: "refused", Args: []Arg{{Name: "reason", Kind: Text}, {Name: "detail", Optional: true}}, Returns: "outcome",
+	{Name: "refused", Args: []Arg{{Name: "reason", Kind: Text, Doc: "the kind of the refusal"}, {Name: "detail", Optional: true, Doc: "a beat's is a knl.reply"}}, Returns: "knl.outcome", Doc: "The model declined.",
 		Fn: func(c *Call) (int, error) { return newOutcome(c, "refused", [2]string{"reason", "detail"}) }},
-	{Name: "err", Args: []Arg{{Name: "kind", Kind: Text}, {Name: "detail"}}, Returns: "outcome",
+	{Name: "err", Args: []Arg{{Name: "kind", Kind: Text, Doc: "a beat's is one of outcome_stages"}, {Name: "detail", Doc: "a beat's is a knl.detail"}}, Returns: "knl.outcome", Doc: "A stage broke.",
 		Fn: func(c *Call) (int, error) { return newOutcome(c, "error", [2]string{"kind", "detail"}) }},
-	{Name: "stopped", Args: []Arg{{Name: "reason", Kind: Text}, {Name: "tag", Kind: Text, Optional: true}}, Returns: "outcome",
+	{Name: "stopped", Args: []Arg{{Name: "reason", Kind: Text, Doc: "a beat's is one of stopped_reasons"}, {Name: "tag", Kind: Text, Optional: true, Doc: "the unit that ran out"}}, Returns: "knl.outcome", Doc: "Nothing broke, and the loop should end.",
 		Fn: func(c *Call) (int, error) { return newOutcome(c, "stopped", [2]string{"reason", "tag"}) }},
 	isOutcome("is_ok", "ok"), isOutcome("is_refused", "refused"), isOutcome("is_error", "error"), isOutcome("is_stopped", "stopped"),
-	{Name: "match", Args: []Arg{{Name: "o", Kind: Table}, {Name: "arms", Kind: Table, Type: "{ ok: function, refused: function, error: function, stopped: function }"}}, Returns: "any",
+	{Name: "match", Args: []Arg{{Name: "o", Kind: Table, Type: "knl.outcome"}, {Name: "arms", Kind: Table, Type: "{ ok: (fun(o: knl.outcome): any), refused: (fun(o: knl.outcome): any), error: (fun(o: knl.outcome): any), stopped: (fun(o: knl.outcome): any) }", Doc: "a function for each status"}}, Returns: "any",
 		Doc: "Calls the arm of o's status with o. All four arms must be there.", Fn: matchOutcome},
 }
 
@@ -253,7 +225,7 @@ func newOutcome(c *Call, status string, fields [2]string) (int, error) {
 }
 
 func isOutcome(name, status string) Func {
-	return Func{Name: name, Args: []Arg{{Name: "v", Optional: true}}, Returns: "boolean", Fn: func(c *Call) (int, error) {
+	return Func{Name: name, Args: []Arg{{Name: "v", Optional: true, Doc: "anything"}}, Returns: "boolean", Doc: "Whether v is an Outcome whose status is " + status + ".", Fn: func(c *Call) (int, error) {
 		t, ok := c.Arg(1).(*lua.LTable)
 		return c.Return(lua.LBool(ok && look(c.L, t).RawGetString("status") == lua.LString(status)))
 	}}

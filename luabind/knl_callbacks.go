@@ -10,6 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/shapes"
 )
 
 // How the kernel calls the functions that a script gave a device. It calls them
@@ -65,11 +66,30 @@ func (d *device) fold(fn lua.LValue) kernel.Fold {
 				return []lua.LValue{d.st.vm.foldEvents(ctx, log), d.ud}, nil
 			},
 			func(_ *Call, out []lua.LValue) (err error) {
-				req, err = d.st.vm.requestOf(first(out))
+				if req, err = d.st.vm.requestOf(first(out)); err == nil && len(out) > 1 {
+					req, err = withWindow(req, out[1])
+				}
 				return err
 			})
 		return req, err
 	}
+}
+
+// withWindow answers req with what a fold says of the log that it left out.
+func withWindow(req *kernel.Request, v lua.LValue) (*kernel.Request, error) {
+	if v == lua.LNil {
+		return req, nil
+	}
+	if v.Type() != lua.LTTable {
+		return nil, fmt.Errorf("second value: got %s, want a table (what was left out)", show(v))
+	}
+	raw, err := toJSON("window", v)
+	if err != nil {
+		return nil, err
+	}
+	own := *req
+	own.Window = raw
+	return &own, nil
 }
 
 func (d *device) filter(fn lua.LValue) kernel.Filter {
@@ -151,7 +171,7 @@ func (d *device) handler(name string, fn lua.LValue) kernel.Handler {
 				if err != nil {
 					return nil, fmt.Errorf("arguments: %w", err)
 				}
-				return []lua.LValue{in, toolContext(ctx, c.L, tc)}, nil
+				return []lua.LValue{in, toolContext(ctx, c, tc)}, nil
 			},
 			func(_ *Call, out []lua.LValue) (err error) {
 				if v := first(out); v != lua.LNil {
@@ -166,14 +186,11 @@ func (d *device) handler(name string, fn lua.LValue) kernel.Handler {
 // handleKey is where a context carries the handle that is being beaten.
 type handleKey struct{}
 
-func toolContext(ctx context.Context, l *lua.LState, tc kernel.ToolContext) *lua.LTable {
-	t := l.CreateTable(0, 4)
+func toolContext(ctx context.Context, c *Call, tc kernel.ToolContext) *lua.LTable {
+	t := c.VM().structTable(c.L, shapes.FormOf("tool_context"), tc)
 	if h, ok := ctx.Value(handleKey{}).(*handle); ok {
 		t.RawSetString("session", h.ud)
 	}
-	t.RawSetString("beat", lua.LString(tc.Beat))
-	t.RawSetString("call_id", lua.LString(tc.CallID))
-	t.RawSetString("idempotency_key", lua.LString(tc.IdempotencyKey))
 	if !tc.Deadline.IsZero() {
 		t.RawSetString("deadline", epochSeconds(tc.Deadline))
 	}

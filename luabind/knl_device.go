@@ -17,30 +17,30 @@ type device struct {
 }
 
 var deviceFields = []Arg{
-	{Name: "llm", Optional: true, Type: "llm|fun(request, ctx): table?, table?", Doc: "answers a request"},
-	{Name: "tools", Kind: Table, Optional: true, Type: "table<string, tool>", Doc: "name -> entry"},
-	{Name: "tool_policy", Kind: Function, Optional: true, Type: "fun(block, answer): nil|\"run\"|\"deny\", string?"},
-	{Name: "fold", Kind: Function, Optional: true, Type: "fun(events, device): request", Doc: "makes the request (default: knl.fold)"},
-	{Name: "filters", Kind: Table, Optional: true, Type: "(fun(request): request)[]"},
-	{Name: "system", Optional: true, Type: "string|table[]"},
-	{Name: "cost", Kind: Function, Optional: true, Type: "fun(request): integer", Doc: "what a beat reserves (default: 1)"},
-	{Name: "settle", Kind: Function, Optional: true, Type: "fun(request, response): integer", Doc: "what a beat has cost"},
+	{Name: "llm", Optional: true, Type: "knl.llm|fun(request: knl.request, ctx: knl.call_context): knl.answer?, knl.call_error?", Doc: "answers a request; nil and why when it cannot"},
+	{Name: "tools", Kind: Table, Optional: true, Type: "table<string, knl.tool_entry>", Doc: "by name"},
+	{Name: "tool_policy", Kind: Function, Optional: true, Type: "fun(block: knl.tool_use_block, answer: knl.answer): knl.tool_policy_decision?, string?", Doc: "decides over each call before any runs; the second value is why"},
+	{Name: "fold", Kind: Function, Optional: true, Type: "fun(events: knl.event[], device: knl.device): knl.request, table?", Doc: "makes the request (default: knl.fold), and may say what it left out of it"},
+	{Name: "filters", Kind: Table, Optional: true, Type: "(fun(request: knl.request): knl.request)[]", Doc: "change the request, in their order"},
+	{Name: "system", Optional: true, Type: "string|table[]", Doc: "text, or a list of blocks"},
+	{Name: "cost", Kind: Function, Optional: true, Type: "fun(request: knl.request): integer", Doc: "what a beat reserves (default: 1)"},
+	{Name: "settle", Kind: Function, Optional: true, Type: "fun(request: knl.request, response: knl.answer): integer", Doc: "what a beat has cost"},
 	{Name: "parallel", Kind: Whole, Optional: true, Doc: "calls marked parallel that run at a time (default 4)"},
 }
 
 var toolFields = []Arg{
-	{Name: "description", Kind: Text, Optional: true},
+	{Name: "description", Kind: Text, Optional: true, Doc: "for the model"},
 	{Name: "input_schema", Kind: Table, Optional: true, Doc: "JSON Schema of the arguments"},
-	{Name: "handler", Kind: Function, Type: "fun(args, ctx): any"},
-	{Name: "effects", Kind: Text, Optional: true, Type: "\"read\"|\"write\"|\"external\"", Doc: "left out: external"},
-	{Name: "idempotent", Kind: Flag, Optional: true},
-	{Name: "parallel", Kind: Flag, Optional: true},
-	{Name: "timeout", Kind: Seconds, Optional: true},
+	{Name: "handler", Kind: Function, Type: "fun(args: table, ctx: knl.tool_context): any", Doc: "runs a call; what it raises is told to the model"},
+	{Name: "effects", Kind: Text, Optional: true, Type: "knl.effects", Doc: "(default: external)"},
+	{Name: "idempotent", Kind: Flag, Optional: true, Doc: "running a call twice is running it once"},
+	{Name: "parallel", Kind: Flag, Optional: true, Doc: "may run beside other calls of the reply"},
+	{Name: "timeout", Kind: Seconds, Optional: true, Doc: "seconds (default: none)"},
 	{Name: "strict", Kind: Flag, Optional: true, Doc: "validate the arguments by input_schema"},
 }
 
 var deviceFuncs = []Func{{
-	Name: "device", Args: []Arg{{Name: "config", Kind: Table, Optional: true, Fields: deviceFields}}, Returns: "device",
+	Name: "device", Args: []Arg{{Name: "config", Kind: Table, Optional: true, Type: "knl.device_opts", Fields: deviceFields}}, Returns: "knl.device",
 	Doc: "A frozen bundle of policy. It is checked whole, here.",
 	Fn: func(c *Call) (int, error) {
 		for _, name := range []string{"owner", "budget", "store", "session", "parent"} {
@@ -56,17 +56,17 @@ var deviceFuncs = []Func{{
 	},
 }}
 
-var deviceType = &Type{Name: "device", Doc: "A frozen bundle of policy."}
+var deviceType = &Type{Name: "device", Doc: "A frozen bundle of policy.", Fields: deviceFields}
 
 func init() { // its method makes another one
 	deviceType.Methods = []Func{{
-		Name: "with", Args: []Arg{{Name: "delta", Kind: Table, Fields: deviceFields}}, Returns: "device",
+		Name: "with", Args: []Arg{{Name: "delta", Kind: Table, Type: "knl.device_opts", Fields: deviceFields}}, Returns: "knl.device",
 		Doc: "A new device with the fields of delta in place of this one's. knl.null takes a field away.",
 		Fn:  deviceWith,
 	}}
 }
 
-var llmType = &Type{Name: "llm", Doc: "An opened model: llm(request, ctx?) -> answer | nil, error."}
+var llmType = &Type{Name: "llm", Doc: "An opened model: llm(request, ctx?) -> answer | nil, error.", Call: &llmCall}
 
 // complete gives the metatables of device and llm what a Type cannot say.
 func (st *knlState) complete() {
@@ -87,7 +87,7 @@ func (st *knlState) complete() {
 		l.Push(v)
 		return 1
 	}))
-	st.vm.metas[llmType].RawSetString("__call", st.vm.function(&llmCall, bound{place: "llm", state: st}))
+	st.vm.metas[llmType].RawSetString("__call", st.vm.function(&llmCall, bound{place: "llm", state: st, self: llmType}))
 }
 
 func deviceWith(c *Call) (int, error) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/shapes"
 )
 
 // list answers events as a fresh array of shared, read-only tables.
@@ -57,16 +59,15 @@ func (h *handle) row(stream string, ev *kernel.Event) *lua.LTable {
 }
 
 func (vm *VM) fillEvent(l *lua.LState, t *lua.LTable, ev *kernel.Event) {
-	t.RawSetString("kind", lua.LString(ev.Kind))
-	setCount(t, "seq", ev.Seq)
-	setCount(t, "epoch_ms", ev.EpochMS)
-	meta := vm.must(l, ev.Meta).(*lua.LTable)
+	vm.fillForm(l, t, shapes.FormOf("event"), reflect.ValueOf(ev).Elem())
 	if ev.Beat != "" {
-		t.RawSetString("beat", lua.LString(ev.Beat))
-		meta.RawSetString("beat", lua.LString(ev.Beat))
+		t.RawGetString("meta").(*lua.LTable).RawSetString("beat", lua.LString(ev.Beat))
 	}
-	t.RawSetString("meta", meta)
-	t.RawSetString("data", vm.must(l, ev.Data))
+	if vm.dev {
+		vm.filled("knl.event", t)
+		t.RawSetString("meta", vm.sealed(l, t.RawGetString("meta")))
+		t.RawSetString("data", vm.sealed(l, t.RawGetString("data")))
+	}
 }
 
 // eventsOf reads what a script gives knl.fold: a list of events, of beat records
@@ -105,10 +106,8 @@ func (c *eventCollector) add(v lua.LValue, depth int) error {
 			c.out = append(c.out, evs...)
 			return err
 		case []*kernel.Event:
-			if !c.vm.dev || m.body == nil { // dev mode looks at the tables that it handed out
-				c.out = append(c.out, native...)
-				return nil
-			}
+			c.out = append(c.out, native...)
+			return nil
 		}
 		t = look(c.l, t)
 	}
@@ -137,9 +136,6 @@ func (c *eventCollector) event(t *lua.LTable) error {
 func (vm *VM) eventOf(l *lua.LState, t *lua.LTable, i int) (*kernel.Event, error) {
 	if m := mirrorOf(t); m != nil {
 		if ev, ok := m.value.(*kernel.Event); ok {
-			if vm.dev && m.body != nil {
-				return ev, vm.unchanged(l, m, ev)
-			}
 			return ev, nil
 		}
 	}
@@ -160,17 +156,17 @@ func (vm *VM) eventOf(l *lua.LState, t *lua.LTable, i int) (*kernel.Event, error
 	return ev, nil
 }
 
-// unchanged holds a shared event against its record, in dev mode.
-func (vm *VM) unchanged(l *lua.LState, m *mirror, ev *kernel.Event) error {
-	now, err := toJSON("event", m.body.RawGetString("data"))
-	if err != nil {
-		return fmt.Errorf("event %d was changed: %w", ev.Seq, err)
+// sealed makes what is inside a shared event read-only too, all the way down:
+// in dev mode a script that changes it is told at that line.
+func (vm *VM) sealed(l *lua.LState, v lua.LValue) lua.LValue {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		return v
 	}
-	was, err := toJSON("event", vm.must(l, ev.Data))
-	if err == nil && string(now) != string(was) {
-		return fmt.Errorf("event %d (%s) was changed by the script: events are shared and read-only, copy before you change", ev.Seq, ev.Kind)
-	}
-	return nil
+	body := l.CreateTable(0, 4)
+	body.Metatable = t.Metatable
+	t.ForEach(func(k, v lua.LValue) { body.RawSet(k, vm.sealed(l, v)) })
+	return vm.frozen("event", body)
 }
 
 // requestTable answers a request as a table that is converted when a script

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/shapes"
 )
 
 // llm reads a device's model: one that a port opened, or a script's function.
@@ -51,10 +53,7 @@ func (d *device) scripted(fn lua.LValue) kernel.LLM {
 
 // callContext is the ctx of a model call as a script's function gets it.
 func callContext(c *Call, o kernel.CallOptions) *lua.LTable {
-	t := c.L.CreateTable(0, 4)
-	t.RawSetString("beat", lua.LString(o.Beat))
-	t.RawSetString("session", lua.LString(o.Session))
-	setCount(t, "call", int64(o.Call))
+	t := c.VM().structTable(c.L, shapes.FormOf("call_context"), o)
 	if !o.Deadline.IsZero() {
 		t.RawSetString("deadline", epochSeconds(o.Deadline))
 	}
@@ -94,10 +93,7 @@ func (vm *VM) onDelta(ctx context.Context, fn lua.LValue) func(kernel.Delta) {
 	warned := false
 	return func(d kernel.Delta) {
 		err := vm.Enter(ctx, func(c *Call) error {
-			t := c.L.CreateTable(0, 4)
-			t.RawSetString("kind", lua.LString(d.Kind))
-			t.RawSetString("text", lua.LString(d.Text))
-			_, err := c.Invoke(fn, t)
+			_, err := c.Invoke(fn, c.VM().structTable(c.L, shapes.FormOf("delta"), d))
 			return err
 		})
 		if err != nil && ctx.Err() == nil && !warned {
@@ -109,20 +105,16 @@ func (vm *VM) onDelta(ctx context.Context, fn lua.LValue) func(kernel.Delta) {
 
 // llmCall is what calling a model does: llm(request, ctx?).
 var llmCall = Func{
-	Name: "llm", Args: []Arg{{Name: "llm", Kind: Userdata}, {Name: "request", Kind: Table}, {Name: "ctx", Kind: Table, Optional: true}},
-	Returns: "table?, table?",
+	Name: "llm", Args: []Arg{{Name: "request", Kind: Table, Type: "knl.request"}, {Name: "ctx", Kind: Table, Optional: true, Type: "knl.call_context"}},
+	Returns: "knl.answer?, knl.call_error?", Doc: "Asks the model. Answers nil and why when it gives no answer.",
 	Fn: func(c *Call) (int, error) {
-		ud, _ := c.Arg(1).(*lua.LUserData)
-		native, ok := ud.Value.(kernel.LLM)
-		if !ok {
-			return 0, c.ArgMistake(1, "a model")
-		}
-		req, err := c.VM().requestOf(c.Arg(2))
+		native := Self[kernel.LLM](c)
+		req, err := c.VM().requestOf(c.Arg(1))
 		if err != nil {
 			return 0, c.Mistake("%s", err)
 		}
 		var a *kernel.Answer
-		o := callOptions(c, c.Arg(3))
+		o := callOptions(c, c.Arg(2))
 		err = c.Block(func(ctx context.Context) (err error) {
 			a, err = native.Call(ctx, req, o)
 			return err
@@ -139,27 +131,9 @@ var llmCall = Func{
 }
 
 func callErrorTable(c *Call, e *kernel.CallError) *lua.LTable {
-	t := c.L.CreateTable(0, 4)
-	t.RawSetString("kind", lua.LString(e.Kind))
+	t := c.VM().structTable(c.L, shapes.FormOf("call_error"), e)
 	t.RawSetString("retryable", lua.LBool(e.Retryable()))
-	t.RawSetString("message", lua.LString(e.Message))
-	if e.RetryAfter > 0 {
-		t.RawSetString("retry_after", lua.LNumber(e.RetryAfter))
-	}
-	if e.Status > 0 {
-		setCount(t, "status", int64(e.Status))
-	}
 	return c.VM().withText(t, e.Error())
-}
-
-func usageTable(l *lua.LState, u kernel.Usage) *lua.LTable {
-	t := l.CreateTable(0, 5)
-	setCount(t, "input_tokens", u.Input)
-	setCount(t, "output_tokens", u.Output)
-	setCount(t, "thinking_tokens", u.Thinking)
-	setCount(t, "cache_read_tokens", u.CacheRead)
-	setCount(t, "cache_write_tokens", u.CacheWrite)
-	return t
 }
 
 // answerTable answers a fresh table of an answer.
@@ -175,19 +149,12 @@ func (vm *VM) answerTable(l *lua.LState, a *kernel.Answer) *lua.LTable {
 		blocks = TagArray(l, l.CreateTable(0, 4))
 	}
 	t.RawSetString("content", blocks)
-	t.RawSetString("usage", usageTable(l, a.Usage))
+	t.RawSetString("usage", vm.structTable(l, shapes.FormOf("usage"), a.Usage))
 	setText(t, "stop_reason", a.StopReason)
 	if a.Refused {
 		t.RawSetString("status", lua.LString("refused"))
-		t.RawSetString("refusal", refusalTable(l, a.RefusalKind, a.RefusalDetail))
+		t.RawSetString("refusal", vm.structTable(l, shapes.FormOf("refusal"), shapes.Refusal{Kind: a.RefusalKind, Detail: a.RefusalDetail}))
 	}
-	return t
-}
-
-func refusalTable(l *lua.LState, kind, detail string) *lua.LTable {
-	t := l.CreateTable(0, 4)
-	t.RawSetString("kind", lua.LString(kind))
-	setText(t, "detail", detail)
 	return t
 }
 
@@ -238,19 +205,17 @@ func broken(format string, args ...any) error {
 }
 
 func usageOf(t *lua.LTable) (u kernel.Usage, err error) {
-	for name, dst := range map[string]*int64{
-		"input_tokens": &u.Input, "output_tokens": &u.Output, "thinking_tokens": &u.Thinking,
-		"cache_read_tokens": &u.CacheRead, "cache_write_tokens": &u.CacheWrite,
-	} {
-		v := t.RawGetString(name)
+	counters := reflect.ValueOf(&u).Elem()
+	for _, f := range shapes.FormOf("usage").Fields {
+		v := t.RawGetString(f.Name)
 		if v == lua.LNil {
 			continue
 		}
 		n, ok := whole(v)
 		if !ok || n < 0 {
-			return u, broken("usage.%s: got %s, want a whole number ≥ 0", name, show(v))
+			return u, broken("usage.%s: got %s, want a whole number ≥ 0", f.Name, show(v))
 		}
-		*dst = n
+		counters.FieldByIndex(f.Index).SetInt(n)
 	}
 	return u, nil
 }

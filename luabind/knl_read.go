@@ -6,17 +6,18 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/shapes"
 )
 
 // What a session's handle reads.
 
 var scanFields = []Arg{
-	{Name: "kinds", Kind: Table, Optional: true, Type: "string[]"},
-	{Name: "beats", Kind: Table, Optional: true, Type: "string[]"},
-	{Name: "from", Kind: Whole, Optional: true},
-	{Name: "to", Kind: Whole, Optional: true},
-	{Name: "sessions", Kind: Table, Optional: true, Type: "string[]", Doc: "ids (default: this session)"},
-	{Name: "where", Kind: Function, Optional: true, Type: "fun(event): boolean"},
+	{Name: "kinds", Kind: Table, Optional: true, Type: "string[]", Doc: "of these kinds (default: all)"},
+	{Name: "beats", Kind: Table, Optional: true, Type: "string[]", Doc: "of these beats, by id (default: all, and none)"},
+	{Name: "from", Kind: Whole, Optional: true, Doc: "a seq (default: the first)"},
+	{Name: "to", Kind: Whole, Optional: true, Doc: "a seq (default: the last)"},
+	{Name: "sessions", Kind: Table, Optional: true, Type: "(knl.session|string)[]", Doc: "sessions or their ids (default: this session)"},
+	{Name: "where", Kind: Function, Optional: true, Type: "fun(event: knl.event): boolean", Doc: "picks events (default: all)"},
 	{Name: "limit", Kind: Whole, Optional: true, Doc: "rows (default: all)"},
 }
 
@@ -73,6 +74,7 @@ func (h *handle) record(b kernel.BeatRecord) beatTable {
 	return beatTable{h.st.vm.mirror(&mirror{value: b.Events, name: "beat record", frozen: true, fill: func(l *lua.LState, t *lua.LTable) {
 		t.RawSetString("id", lua.LString(b.ID))
 		t.RawSetString("events", h.st.vm.frozen("beat record", h.list(l, b.Events)))
+		h.st.vm.filled("knl.beat_record", t)
 	}}), len(b.Events)}
 }
 
@@ -204,16 +206,5 @@ func sessionInterrupted(c *Call) (int, error) {
 	if in == nil {
 		return c.Return(lua.LNil)
 	}
-	t, calls := c.L.CreateTable(0, 4), TagArray(c.L, c.L.CreateTable(0, 0))
-	t.RawSetString("beat", lua.LString(in.Beat))
-	t.RawSetString("stage", lua.LString(in.Stage))
-	t.RawSetString("open_calls", calls)
-	for _, open := range in.OpenCalls {
-		row := c.L.CreateTable(0, 4)
-		row.RawSetString("call_id", lua.LString(open.CallID))
-		row.RawSetString("name", lua.LString(open.Name))
-		row.RawSetString("started", lua.LBool(open.Started))
-		calls.Append(row)
-	}
-	return c.Return(t)
+	return c.Return(c.VM().structTable(c.L, shapes.FormOf("interrupted"), in))
 }

@@ -32,20 +32,20 @@ var (
 		{Name: "amount", Kind: Whole, Optional: true, Doc: "units granted"},
 		{Name: "from_parent", Kind: Whole, Optional: true, Doc: "units moved from the parent"},
 		{Name: "tag", Kind: Text, Optional: true, Doc: "names the unit"},
-		{Name: "desc", Kind: Text, Optional: true},
+		{Name: "desc", Kind: Text, Optional: true, Doc: "what it is for"},
 		{Name: "refund", Kind: Flag, Optional: true, Doc: "what is left goes back to the parent at the close"},
 	}
 	openFields = []Arg{
-		{Name: "owner", Kind: Text, Optional: true},
-		{Name: "budget", Kind: Table, Optional: true, Fields: budgetFields},
-		{Name: "store", Optional: true, Type: "string", Doc: "\"mem\" or a folder (default: the run's store)"},
-		{Name: "parent", Kind: Userdata, Optional: true, Type: "session"},
+		{Name: "owner", Kind: Text, Optional: true, Doc: "who it is for (default: anon, or the parent's)"},
+		{Name: "budget", Kind: Table, Optional: true, Fields: budgetFields, Doc: "of units that its beats may use (default: no bound)"},
+		{Name: "store", Optional: true, Type: "string|knl.session", Doc: "\"mem\", a folder, or a session: the store it is in (default: the run's store)"},
+		{Name: "parent", Kind: Userdata, Optional: true, Type: "knl.session", Doc: "that the budget is taken from"},
 		{Name: "meta", Kind: Table, Optional: true, Doc: "labels: strings, numbers, booleans"},
 	}
 	resumeFields = []Arg{
 		{Name: "session", Kind: Text, Doc: "the session's id"},
-		{Name: "budget", Kind: Table, Optional: true, Fields: budgetFields[:4]},
-		{Name: "store", Optional: true, Type: "string"},
+		{Name: "budget", Kind: Table, Optional: true, Fields: budgetFields[:4], Doc: "added to what is left"},
+		{Name: "store", Optional: true, Type: "string|knl.session", Doc: "\"mem\", a folder, or a session: the store it is in (default: the run's store)"},
 	}
 	attachFields  = []Arg{resumeFields[0], resumeFields[2]}
 	bracketFields = append(slices.Clone(openFields), Arg{Name: "session", Kind: Text, Optional: true, Doc: "resume this one instead"})
@@ -53,7 +53,7 @@ var (
 
 var sessionFuncs = []Func{
 	{
-		Name: "open", Args: []Arg{{Name: "opts", Kind: Table, Optional: true, Fields: openFields}}, Returns: "session",
+		Name: "open", Args: []Arg{{Name: "opts", Kind: Table, Optional: true, Fields: openFields}}, Returns: "knl.session",
 		Doc: "Begins a session and answers its driver's handle.",
 		Fn: func(c *Call) (int, error) {
 			if err := deviceKeyHint(c, 1); err != nil {
@@ -64,7 +64,7 @@ var sessionFuncs = []Func{
 		},
 	},
 	{
-		Name: "resume", Args: []Arg{{Name: "opts", Kind: Table, Fields: resumeFields}}, Returns: "session",
+		Name: "resume", Args: []Arg{{Name: "opts", Kind: Table, Fields: resumeFields}}, Returns: "knl.session",
 		Doc: "Takes over the driving of a session: older handles are fenced, an interrupted beat is recorded, nothing is run again.",
 		Fn: func(c *Call) (int, error) {
 			if err := deviceKeyHint(c, 1); err != nil {
@@ -75,7 +75,7 @@ var sessionFuncs = []Func{
 		},
 	},
 	{
-		Name: "attach", Args: []Arg{{Name: "opts", Kind: Table, Fields: attachFields}}, Returns: "session",
+		Name: "attach", Args: []Arg{{Name: "opts", Kind: Table, Fields: attachFields}}, Returns: "knl.session",
 		Doc: "A handle that reads a session and appends to it beside its driver.",
 		Fn: func(c *Call) (int, error) {
 			o := c.Options(1)
@@ -92,13 +92,13 @@ var sessionFuncs = []Func{
 		},
 	},
 	{
-		Name: "session", Returns: "any ...",
-		Args: []Arg{{Name: "opts", Kind: Table, Fields: bracketFields}, {Name: "fn", Kind: Function, Type: "fun(session): any ..."}},
-		Doc:  "Opens a session, or resumes opts.session (the other options are for a new one: a resume grants nothing), runs fn on it, closes it and answers what fn returned. When that is an Outcome that is not ok, or the run itself is ended, the session is left as it is and can be resumed. When fn raises, it is closed with reason \"error\" and the same value is raised.",
+		Name: "session", Returns: "...",
+		Args: []Arg{{Name: "opts", Kind: Table, Fields: bracketFields}, {Name: "fn", Kind: Function, Type: "fun(session: knl.session): ...", Doc: "what the session is for"}},
+		Doc:  "Opens a session, or resumes opts.session (the other options are for a new one: a resume grants nothing), runs fn on it, closes it and answers what fn returned. When that is an Outcome that is not ok, or the run itself is ended, the session is left as it is and can be resumed; a child is closed then too. When fn raises, it is closed with reason \"error\" and the same value is raised.",
 		Fn:   bracket,
 	},
 	{
-		Name: "is_session", Args: []Arg{{Name: "v", Optional: true}}, Returns: "boolean",
+		Name: "is_session", Args: []Arg{{Name: "v", Optional: true, Doc: "anything"}}, Returns: "boolean",
 		Doc: "Whether v is a session handle, or a table or userdata that has every method of one.",
 		Fn:  func(c *Call) (int, error) { return c.Return(lua.LBool(isSession(c, c.Arg(1)))) },
 	},
@@ -239,23 +239,33 @@ func bracket(c *Call) (int, error) {
 		return 0, err
 	}
 	out, err := c.Invoke(fn, h.ud)
-	if err == nil && unfinished(c.L, first(out)) {
-		return c.Return(out...)
+	child := o.Has("parent") && !o.Has("session")
+	switch {
+	case err == nil && !child && unfinished(c.L, first(out)):
+	case err == nil:
+		err = c.Finish(func(ctx context.Context) error { return h.s.Close(ctx, "scope_exit", "") })
+	case c.VM().ending(err) && !child: // the session stays resumable
+	default:
+		c.closeBehind(h, err)
 	}
-	if err == nil {
-		err = c.Block(func(ctx context.Context) error { return h.s.Close(ctx, "scope_exit", "") })
-		if err != nil {
-			return 0, err
+	if err != nil {
+		return 0, err
+	}
+	return c.Return(out...)
+}
+
+// closeBehind closes h behind the error that its function ended with, which is
+// the one to report.
+func (c *Call) closeBehind(h *handle, err error) {
+	aborted, detail := c.VM().ending(err), detailOf(err)
+	if cerr := c.Finish(func(ctx context.Context) error {
+		if aborted {
+			return h.s.CloseAborted(ctx)
 		}
-		return c.Return(out...)
-	}
-	if c.VM().ending(err) {
-		return 0, err // the session stays resumable
-	}
-	if cerr := h.s.Close(context.WithoutCancel(c.Ctx()), "error", detailOf(err)); cerr != nil {
+		return h.s.Close(ctx, "error", detail)
+	}); cerr != nil {
 		c.VM().config.Warn(fmt.Sprintf("session %s: close failed behind an error: %s (the error: %s)", h.s.ID(), cerr, err))
 	}
-	return 0, err
 }
 
 // unfinished says whether v is an Outcome that is not ok. A loop that was stopped
@@ -313,39 +323,39 @@ var sessionType = &Type{
 
 func init() { // some of its methods make handles
 	sessionType.Methods = []Func{
-		{Name: "id", Returns: "string", Fn: func(c *Call) (int, error) { return c.Return(lua.LString(Self[*handle](c).s.ID())) }},
+		{Name: "id", Returns: "string", Doc: "The session's id.", Fn: func(c *Call) (int, error) { return c.Return(lua.LString(Self[*handle](c).s.ID())) }},
 		{Name: "scope_id", Returns: "string", Doc: "The id of the authority the session is written under.",
 			Fn: func(c *Call) (int, error) { return c.Return(lua.LString(Self[*handle](c).s.ScopeID())) }},
-		{Name: "owner", Returns: "string", Fn: func(c *Call) (int, error) { return c.Return(lua.LString(Self[*handle](c).s.Owner())) }},
+		{Name: "owner", Returns: "string", Doc: "Who the session is for.", Fn: func(c *Call) (int, error) { return c.Return(lua.LString(Self[*handle](c).s.Owner())) }},
 		{Name: "epoch", Returns: "integer", Doc: "The driver epoch of this handle; a later resume fences it.",
 			Fn: func(c *Call) (int, error) { return c.Return(lua.LNumber(Self[*handle](c).s.Epoch())) }},
-		{Name: "append", Args: []Arg{{Name: "event", Kind: Table}}, Returns: "integer",
-			Doc: "Records { kind, beat?, meta?, data? } and answers its seq; it is on disk then.", Fn: sessionAppend},
-		{Name: "events", Args: []Arg{{Name: "from", Kind: Whole, Optional: true}}, Returns: "event[], boolean",
+		{Name: "append", Args: []Arg{{Name: "event", Kind: Table, Type: "knl.event_in"}}, Returns: "integer",
+			Doc: "Records an event and answers its seq; it is on disk then.", Fn: sessionAppend},
+		{Name: "events", Args: []Arg{{Name: "from", Kind: Whole, Optional: true, Doc: "a seq (default: 1)"}}, Returns: "knl.event[], boolean",
 			Doc: "The events from seq on (default: all), and whether some were left out (never).", Fn: sessionEvents},
 		{Name: "beats", Args: []Arg{{Name: "opts", Kind: Table, Optional: true, Fields: []Arg{
 			{Name: "last", Kind: Whole, Optional: true, Doc: "how many (default: all)"},
 			{Name: "from_seed", Kind: Flag, Optional: true, Doc: "answer the events before the first beat too"},
-		}}}, Returns: "{ id: string, events: event[] }[], event[]?",
+		}}}, Returns: "knl.beat_record[], knl.event[]?",
 			Doc: "The last beats, oldest first. Costs what those beats cost, however long the log is.", Fn: sessionBeats},
-		{Name: "scan", Args: []Arg{{Name: "opts", Kind: Table, Optional: true, Fields: scanFields}}, Returns: "event[], boolean",
+		{Name: "scan", Args: []Arg{{Name: "opts", Kind: Table, Optional: true, Fields: scanFields}}, Returns: "knl.event[], boolean",
 			Doc: "The events that opts name, with their session as stream.", Fn: sessionScan},
 		{Name: "len", Returns: "integer", Doc: "How many events are recorded.", Fn: sessionLen},
-		{Name: "view", Args: []Arg{{Name: "name", Kind: Text}, {Name: "opts", Kind: Table, Optional: true, Fields: []Arg{{Name: "n", Kind: Whole, Optional: true}}}},
-			Returns: "event[]", Doc: "view(\"tail\", { n = 20 }): the last n events.", Fn: sessionView},
-		{Name: "request", Args: []Arg{{Name: "beat", Kind: Text}}, Returns: "request",
+		{Name: "view", Args: []Arg{{Name: "name", Kind: Text, Type: "\"tail\""}, {Name: "opts", Kind: Table, Optional: true, Fields: []Arg{{Name: "n", Kind: Whole, Optional: true, Doc: "how many (default: 20)"}}}},
+			Returns: "knl.event[]", Doc: "view(\"tail\", { n = 20 }): the last n events.", Fn: sessionView},
+		{Name: "request", Args: []Arg{{Name: "beat", Kind: Text, Doc: "its id"}}, Returns: "knl.request",
 			Doc: "The request of a beat, rebuilt whole and held against its recorded hash.", Fn: sessionRequest},
-		{Name: "reserve", Args: []Arg{{Name: "n", Kind: Number}}, Returns: "boolean, string?",
+		{Name: "reserve", Args: []Arg{{Name: "n", Kind: Number, Doc: "units, a whole number"}}, Returns: "boolean, string?",
 			Doc: "Asks the ledger for n units: true, or false and the tag. Without a budget always true.", Fn: sessionReserve},
-		{Name: "spend", Args: []Arg{{Name: "n", Kind: Number}}, Doc: "Takes n units without asking; the balance stops at zero.",
+		{Name: "spend", Args: []Arg{{Name: "n", Kind: Number, Doc: "units, a whole number"}}, Doc: "Takes n units without asking; the balance stops at zero.",
 			Fn: func(c *Call) (int, error) { return sessionMove(c, (*kernel.Session).Spend) }},
-		{Name: "settle", Args: []Arg{{Name: "n", Kind: Number}}, Doc: "Says what the last reservation made by hand has cost.",
+		{Name: "settle", Args: []Arg{{Name: "n", Kind: Number, Doc: "units, a whole number"}}, Doc: "Says what the last reservation made by hand has cost.",
 			Fn: func(c *Call) (int, error) { return sessionMove(c, (*kernel.Session).Settle) }},
 		{Name: "remaining", Returns: "integer?", Doc: "The balance; nil when nothing was ever granted.", Fn: sessionRemaining},
 		{Name: "exhausted", Returns: "boolean", Doc: "Whether a budget exists and nothing is left of it.", Fn: sessionExhausted},
-		{Name: "interrupted", Returns: "nil|{ beat: string, stage: string, open_calls: table[] }",
+		{Name: "interrupted", Returns: "knl.interrupted?",
 			Doc: "The beat that its driver did not live to end, while it is the last one.", Fn: sessionInterrupted},
-		{Name: "close", Args: []Arg{{Name: "reason", Kind: Text, Optional: true}, {Name: "detail", Kind: Text, Optional: true}},
+		{Name: "close", Args: []Arg{{Name: "reason", Kind: Text, Optional: true, Doc: "(default: closed)"}, {Name: "detail", Kind: Text, Optional: true, Doc: "cut to 200 characters"}},
 			Doc: "Ends the session. Closing twice on one handle is one close.", Fn: sessionClose},
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/knl-run/knl/port"
 )
 
-// knlVM is a VM with knl and ports on a fresh in-memory store.
-func knlVM(t testing.TB, env map[string]string) *VM {
+// knlVM is a VM with knl, ports and more on a fresh in-memory store.
+func knlVM(t testing.TB, env map[string]string, more ...*Module) *VM {
 	t.Helper()
 	st := store.NewMem()
 	host := &Kernel{Version: "test", Open: func(string) (store.Store, error) { return st, nil }}
 	vm, err := New(Config{
-		Modules: append(KnlModules(host), PortsModule(&Ports{Registry: port.Registry{}})),
+		Modules: append(append(KnlModules(host), PortsModule(&Ports{Registry: port.Registry{}})), more...),
 		Env:     func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 	})
 	require.NoError(t, err)

@@ -10,29 +10,29 @@ import (
 )
 
 var viewArgs = []Arg{
-	{Name: "session", Kind: Userdata, Type: "session"},
-	{Name: "opts", Kind: Table, Optional: true, Fields: []Arg{
-		{Name: "sessions", Kind: Table, Optional: true, Type: "(session|string)[]", Doc: "read these (default: this one)"},
+	{Name: "session", Kind: Userdata, Type: "knl.session"},
+	{Name: "opts", Kind: Table, Optional: true, Type: "knl.view_opts", Fields: []Arg{
+		{Name: "sessions", Kind: Table, Optional: true, Type: "(knl.session|string)[]", Doc: "read these (default: this one)"},
 		{Name: "limit", Kind: Whole, Optional: true, Doc: "rows (default: all)"},
 	}},
 }
 
 var viewFuncs = []Func{
-	view("beats", "One row a beat: session, beat, seq_from, seq_to, kinds.", (*kernel.Session).BeatsView),
-	view("tool_pairs", "One row a tool call that has a result: session, beat, call_id, name, ok.", (*kernel.Session).PairsView),
-	view("open_calls", "One row a tool call without a result.", (*kernel.Session).OpenCallsView),
-	view("ledger", "One row a move of the ledger: session, seq, kind, amount, tag.", (*kernel.Session).LedgerView),
-	view("usage", "One row a session: calls and token counters.", (*kernel.Session).UsageView),
-	kernelView("tree", "One row a session of the tree below this one, parents first.",
+	view(Func{Name: "beats", Returns: "knl.beat_row[], boolean", Doc: "One row a beat."}, (*kernel.Session).BeatsView),
+	view(Func{Name: "tool_pairs", Returns: "knl.tool_pair[], boolean", Doc: "One row a tool call that has a result."}, (*kernel.Session).PairsView),
+	view(Func{Name: "open_calls", Returns: "knl.tool_pair[], boolean", Doc: "One row a tool call without a result."}, (*kernel.Session).OpenCallsView),
+	view(Func{Name: "ledger", Returns: "knl.ledger_row[], boolean", Doc: "One row a move of the ledger."}, (*kernel.Session).LedgerView),
+	view(Func{Name: "usage", Returns: "knl.usage_row[], boolean", Doc: "One row a session that had an answer: its calls and tokens."}, (*kernel.Session).UsageView),
+	kernelView(Func{Name: "tree", Returns: "knl.tree_row[], boolean", Doc: "One row a session of the tree below this one, parents first."},
 		func(ctx context.Context, h *handle) ([]kernel.TreeRow, error) { return h.k.Tree(ctx, h.s.ID()) }),
-	kernelView("sessions", "One row a session of the store.",
+	kernelView(Func{Name: "sessions", Returns: "knl.session_row[], boolean", Doc: "One row a session of the store."},
 		func(ctx context.Context, h *handle) ([]kernel.SessionRow, error) { return h.k.Sessions(ctx, "", 0) }),
 }
 
 type viewFn[T any] func(*kernel.Session, context.Context, kernel.ViewOptions) ([]T, bool, error)
 
-func view[T any](name, doc string, read viewFn[T]) Func {
-	return viewFunc(name, doc, func(ctx context.Context, h *handle, o kernel.ViewOptions) (any, bool, error) {
+func view[T any](f Func, read viewFn[T]) Func {
+	return viewFunc(f, func(ctx context.Context, h *handle, o kernel.ViewOptions) (any, bool, error) {
 		rows, cut, err := read(h.s, ctx, o)
 		if rows == nil {
 			rows = []T{}
@@ -42,20 +42,20 @@ func view[T any](name, doc string, read viewFn[T]) Func {
 }
 
 // kernelView is a view of the store; it takes no set of sessions.
-func kernelView[T any](name, doc string, read func(context.Context, *handle) ([]T, error)) Func {
-	f := viewFunc(name, doc, func(ctx context.Context, h *handle, o kernel.ViewOptions) (any, bool, error) {
+func kernelView[T any](f Func, read func(context.Context, *handle) ([]T, error)) Func {
+	f = viewFunc(f, func(ctx context.Context, h *handle, o kernel.ViewOptions) (any, bool, error) {
 		rows, err := read(ctx, h)
 		if o.Limit > 0 && len(rows) > o.Limit {
 			return rows[:o.Limit], true, err
 		}
 		return rows, false, err
 	})
-	f.Args = []Arg{viewArgs[0], {Name: "opts", Kind: Table, Optional: true, Fields: viewArgs[1].Fields[1:]}}
+	f.Args = []Arg{viewArgs[0], {Name: "opts", Kind: Table, Optional: true, Type: "knl.store_view_opts", Fields: viewArgs[1].Fields[1:]}}
 	return f
 }
 
-func viewFunc(name, doc string, read func(context.Context, *handle, kernel.ViewOptions) (any, bool, error)) Func {
-	return Func{Name: name, Args: viewArgs, Returns: "table[], boolean", Doc: doc, Fn: func(c *Call) (int, error) {
+func viewFunc(f Func, read func(context.Context, *handle, kernel.ViewOptions) (any, bool, error)) Func {
+	f.Args, f.Fn = viewArgs, func(c *Call) (int, error) {
 		ud, ok := c.Arg(1).(*lua.LUserData)
 		if !ok {
 			return 0, c.ArgMistake(1, "a session")
@@ -87,5 +87,6 @@ func viewFunc(name, doc string, read func(context.Context, *handle, kernel.ViewO
 			return 0, err
 		}
 		return c.Return(c.VM().must(c.L, raw), lua.LBool(cut))
-	}}
+	}
+	return f
 }

@@ -16,13 +16,13 @@ import (
 //	        a request, the events of a fold. It is the script's to change.
 //	frozen  stays what it is; its fields are read through it and cannot be set:
 //	        an event, the tools of a device. Deeper tables are shared too, and
-//	        are not to be changed; dev mode notices (see eventsOf).
+//	        are not to be changed; dev mode refuses it (see sealed).
 //
 // The library functions that bypass metatables (next, pairs, ipairs, rawget,
 // rawset, unpack, table.*) are wrapped to look first.
 type mirror struct {
-	state  *lua.LState // makes its tables
-	value  any         // what it stands for: *kernel.Request, *kernel.Event, …
+	vm     *VM
+	value  any // what it stands for: *kernel.Request, *kernel.Event, …
 	name   string
 	frozen bool
 	list   bool                               // # counts its elements
@@ -30,7 +30,12 @@ type mirror struct {
 	body   *lua.LTable                        // of a frozen one, once it was looked at
 }
 
-const mirrorKey = "__mirror"
+// String and Type make a mirror a Lua value, so that it can stand in the field
+// of its metatable that no script and no library reads: the metatable's own.
+func (m *mirror) String() string { return m.name }
+
+// Type implements [lua.LValue].
+func (m *mirror) Type() lua.LValueType { return lua.LTUserData }
 
 // mirrorOf answers the mirror behind v, or nil.
 func mirrorOf(v lua.LValue) *mirror {
@@ -42,35 +47,38 @@ func mirrorOf(v lua.LValue) *mirror {
 	if !ok {
 		return nil
 	}
-	if ud, ok := mt.RawGetString(mirrorKey).(*lua.LUserData); ok {
-		m, _ := ud.Value.(*mirror)
-		return m
-	}
-	return nil
+	m, _ := mt.Metatable.(*mirror)
+	return m
 }
 
-// mirror makes the table that stands for m.
+// mirror makes the table that stands for m. Its metatable is a copy of one whose
+// fields all mirrors share: a beat makes some ten, and most are never looked at.
 func (vm *VM) mirror(m *mirror) *lua.LTable {
-	m.state = vm.root
-	t := &lua.LTable{}
-	mt := vm.root.CreateTable(0, 4)
-	mt.RawSetString(mirrorKey, &lua.LUserData{Value: m, Metatable: lua.LNil})
-	fns := vm.mirrorFns()
-	mt.RawSetString("__index", fns.index)
-	mt.RawSetString("__newindex", fns.newindex)
+	m.vm = vm
+	shared := &vm.openMirrorMetas().record
 	if m.list {
-		mt.RawSetString("__len", fns.length)
+		shared = &vm.mirrors.list
 	}
-	t.Metatable = mt
-	return t
+	mt := *shared
+	mt.Metatable = m
+	return &lua.LTable{Metatable: &mt}
 }
 
 // frozen makes a read-only table of the fields of body, which is not copied.
 func (vm *VM) frozen(name string, body *lua.LTable) *lua.LTable {
 	m := &mirror{name: name, frozen: true, list: isTagged(body), body: body}
 	t := vm.mirror(m)
-	t.Metatable.(*lua.LTable).RawSetString("__index", body)
+	t.Metatable = vm.shown(m)
 	return t
+}
+
+// shown makes the metatable of a frozen mirror that was looked at: its fields
+// are read without a call.
+func (vm *VM) shown(m *mirror) *lua.LTable {
+	mt := vm.mirrors.fields(vm.root, m.list)
+	mt.RawSetString("__index", m.body)
+	mt.Metatable = m
+	return mt
 }
 
 // look answers the table with the fields of t: t itself, or what a frozen
@@ -80,7 +88,6 @@ func look(l *lua.LState, t *lua.LTable) *lua.LTable {
 	if m == nil {
 		return t
 	}
-	mt := t.Metatable.(*lua.LTable)
 	if !m.frozen {
 		t.Metatable = lua.LNil
 		m.fill(l, t)
@@ -89,35 +96,54 @@ func look(l *lua.LState, t *lua.LTable) *lua.LTable {
 	if m.body == nil {
 		m.body = l.CreateTable(0, 4)
 		m.fill(l, m.body)
-		mt.RawSetString("__index", m.body)
+		t.Metatable = m.vm.shown(m)
 	}
 	return m.body
 }
 
-type mirrorFns struct{ index, newindex, length *lua.LFunction }
+// mirrorMetas are the metatables of a VM's mirrors that nobody looked at, and
+// the functions in them.
+type mirrorMetas struct {
+	index, newindex, length *lua.LFunction
+	record, list            lua.LTable
+}
 
-func (vm *VM) mirrorFns() *mirrorFns {
-	if vm.mirrors == nil {
-		vm.mirrors = &mirrorFns{
-			index: vm.root.NewFunction(func(l *lua.LState) int {
-				l.Push(look(l, l.CheckTable(1)).RawGet(l.Get(2)))
-				return 1
-			}),
-			newindex: vm.root.NewFunction(func(l *lua.LState) int {
-				t := l.CheckTable(1)
-				if m := mirrorOf(t); m != nil && m.frozen {
-					raiseAt(l, 1, "%s: field %s cannot be set, it is read-only", m.name, show(l.Get(2)))
-				}
-				l.SetTable(look(l, t), l.Get(2), l.Get(3))
-				return 0
-			}),
-			length: vm.root.NewFunction(func(l *lua.LState) int {
-				l.Push(lua.LNumber(look(l, l.CheckTable(1)).Len()))
-				return 1
-			}),
-		}
+// fields makes a metatable with the functions.
+func (f *mirrorMetas) fields(l *lua.LState, list bool) *lua.LTable {
+	mt := l.CreateTable(0, 3)
+	mt.RawSetString("__index", f.index)
+	mt.RawSetString("__newindex", f.newindex)
+	if list {
+		mt.RawSetString("__len", f.length)
 	}
-	return vm.mirrors
+	return mt
+}
+
+func (vm *VM) openMirrorMetas() *mirrorMetas {
+	if vm.mirrors != nil {
+		return vm.mirrors
+	}
+	f := &mirrorMetas{
+		index: vm.root.NewFunction(func(l *lua.LState) int {
+			l.Push(look(l, l.CheckTable(1)).RawGet(l.Get(2)))
+			return 1
+		}),
+		newindex: vm.root.NewFunction(func(l *lua.LState) int {
+			t := l.CheckTable(1)
+			if m := mirrorOf(t); m != nil && m.frozen {
+				raiseAt(l, 1, "%s: field %s cannot be set, it is read-only", m.name, show(l.Get(2)))
+			}
+			l.SetTable(look(l, t), l.Get(2), l.Get(3))
+			return 0
+		}),
+		length: vm.root.NewFunction(func(l *lua.LState) int {
+			l.Push(lua.LNumber(look(l, l.CheckTable(1)).Len()))
+			return 1
+		}),
+	}
+	f.record, f.list = *f.fields(vm.root, false), *f.fields(vm.root, true)
+	vm.mirrors = f
+	return f
 }
 
 // openMirrors wraps the library functions that read a table past its

@@ -63,6 +63,8 @@ type Type struct {
 	Name     string // "session"
 	Doc      string
 	Methods  []Func
+	Call     *Func              // what calling the handle does, when it can be called
+	Fields   []Arg              // what scripts may read of it
 	Tostring func(v any) string // nil prints the name
 }
 
@@ -74,6 +76,9 @@ type Module struct {
 	Funcs  []Func
 	Consts []Const
 	Types  []*Type
+	// Shapes answers what the module publishes by name beside its options; see
+	// [Shape].
+	Shapes func() []Shape
 	// Open makes the module's state in a VM; functions read it by [Call.State].
 	Open func(*VM) (any, error)
 	// Close ends that state with the VM.
@@ -205,6 +210,9 @@ func (vm *VM) function(f *Func, b bound) *lua.LFunction {
 		n, err := f.Fn(c)
 		if err != nil {
 			c.raise(err)
+		}
+		if vm.dev {
+			vm.hold(c, n)
 		}
 		t.returnCall(c)
 		return n

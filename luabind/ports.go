@@ -27,18 +27,19 @@ type openPort struct {
 // PortsModule answers the module ports.
 func PortsModule(p *Ports) *Module {
 	return &Module{
-		Name:  "ports",
-		Doc:   "Models: port:open(conf?) answers what a device takes as llm.",
-		Open:  func(vm *VM) (any, error) { return &portsState{p, vm}, nil },
-		Types: []*Type{portType},
+		Name:   "ports",
+		Doc:    "Models: port:open(conf?) answers what a device takes as llm.",
+		Open:   func(vm *VM) (any, error) { return &portsState{p, vm}, nil },
+		Types:  []*Type{portType},
+		Shapes: portShapes,
 		Funcs: []Func{
 			{
-				Name: "script", Args: []Arg{{Name: "replies", Type: "table[]|fun(request, ctx): table", Doc: "the n-th call of a session gets the n-th reply"}}, Returns: "port",
+				Name: "script", Args: []Arg{{Name: "replies", Type: "ports.reply[]|fun(request: knl.request, ctx: knl.call_context): ports.reply", Doc: "the n-th call of a session gets the n-th reply"}}, Returns: "ports.port",
 				Doc: "A scripted model. A reply is { text }, { calls = { { \"tool\", { args } } } }, { refuse }, { fail = { kind } }, { truncated = true }, each with delay?, thinking?, usage?.",
 				Fn:  scriptPort,
 			},
 			{
-				Name: "from", Args: []Arg{{Name: "model", Kind: Text, Doc: "provider:name"}, {Name: "conf", Kind: Table, Optional: true}}, Returns: "port",
+				Name: "from", Args: []Arg{{Name: "model", Kind: Text, Doc: "provider:name"}, confArg[0]}, Returns: "ports.port",
 				Doc: "The port of a provider, for one model.",
 				Fn: func(c *Call) (int, error) {
 					conf, err := confOf(c, 2, port.Conf{})
@@ -49,7 +50,7 @@ func PortsModule(p *Ports) *Module {
 				},
 			},
 			{
-				Name: "default", Args: []Arg{{Name: "own", Kind: Userdata, Optional: true, Type: "port"}}, Returns: "port?",
+				Name: "default", Args: []Arg{{Name: "own", Kind: Userdata, Optional: true, Type: "ports.port", Doc: "the script's own"}}, Returns: "ports.port?",
 				Doc: "What --model chose; without it own, the script's own port.",
 				Fn: func(c *Call) (int, error) {
 					if own, ok := c.Arg(1).(*lua.LUserData); c.Given(1) && (!ok || !isPort(own)) {
@@ -75,14 +76,14 @@ var portType = &Type{
 	Doc:      "A provider's adapter.",
 	Tostring: func(v any) string { return "port " + v.(*openPort).name },
 	Methods: []Func{
-		{Name: "open", Args: confArg, Returns: "llm", Doc: "Opens a model. It makes no call.", Fn: portOpen},
-		{Name: "count", Args: append([]Arg{{Name: "request", Kind: Table}}, confArg...), Returns: "integer", Doc: "The tokens that a request takes as a prompt.", Fn: portCount},
-		{Name: "profile", Args: confArg, Returns: "{ context_window: integer, max_output: integer?, prefill: boolean }", Doc: "What the model can do, in tokens.", Fn: portProfile},
+		{Name: "open", Args: confArg, Returns: "knl.llm", Doc: "Opens a model. It makes no call.", Fn: portOpen},
+		{Name: "count", Args: append([]Arg{{Name: "request", Kind: Table, Type: "knl.request"}}, confArg...), Returns: "integer", Doc: "The tokens that a request takes as a prompt.", Fn: portCount},
+		{Name: "profile", Args: confArg, Returns: "ports.profile", Doc: "What the model can do, in tokens.", Fn: portProfile},
 		{Name: "health", Args: confArg, Returns: "boolean, string?", Doc: "Whether a call would reach the provider with a valid key.", Fn: portHealth},
 	},
 }
 
-var confArg = []Arg{{Name: "conf", Kind: Table, Optional: true}}
+var confArg = []Arg{{Name: "conf", Kind: Table, Optional: true, Type: "ports.conf", Doc: "which model, and how to ask it"}}
 
 func isPort(ud *lua.LUserData) bool {
 	_, ok := ud.Value.(*openPort)
@@ -211,13 +212,7 @@ func portProfile(c *Call) (int, error) {
 	}); err != nil {
 		return 0, err
 	}
-	t := c.L.CreateTable(0, 4)
-	setCount(t, "context_window", pr.ContextWindow)
-	if pr.MaxOutput > 0 {
-		setCount(t, "max_output", pr.MaxOutput)
-	}
-	t.RawSetString("prefill", lua.LBool(pr.Prefill))
-	return c.Return(t)
+	return c.Return(c.VM().structTable(c.L, portForms().profile, pr))
 }
 
 func portHealth(c *Call) (int, error) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/knl-run/knl/shapes"
 )
 
 // loader is the module table of a VM.
@@ -17,15 +19,18 @@ import (
 // a file cannot stand in front of them), else the first of
 //
 //	<script's folder>/a/b.lua    <script's folder>/a/b/init.lua
+//	the same in each folder of Config.Beside
 //	<project>/lua/a/b.lua        <project>/lua/a/b/init.lua
 //	embedded a/b.lua             embedded a/b/init.lua
 //
-// for the name "a.b". "embedded.a.b" is always the embedded one. A file is run
-// once, whatever names lead to it.
+// for the name "a.b". "embedded.a.b" is always the embedded one, and what is
+// embedded requires what is embedded: a file of a project stands in front of it
+// for the project alone. A file is run once, whatever names lead to it.
 type loader struct {
 	loaded  *lua.LTable           // package.loaded, by name
 	byPlace map[string]lua.LValue // by file
-	loading []string              // names, outermost first
+	places  *lua.LTable           // package.places: the name a file was required as
+	loading []source              // outermost first
 }
 
 // embeddedName is the first word of a name that skips the files.
@@ -33,16 +38,18 @@ const embeddedName = "embedded"
 
 // source is a module that was found.
 type source struct {
+	name  string // as it was required
 	place string // the name that errors show
 	text  string
 }
 
 func (vm *VM) openRequire() {
-	vm.loader = loader{loaded: vm.root.CreateTable(0, 4), byPlace: map[string]lua.LValue{}}
+	vm.loader = loader{loaded: vm.root.CreateTable(0, 4), places: vm.root.CreateTable(0, 4), byPlace: map[string]lua.LValue{}}
 	g := vm.root.G.Global
 	g.RawSetString("require", vm.root.NewFunction(luaRequire))
 	pkg := vm.root.CreateTable(0, 4)
 	pkg.RawSetString("loaded", vm.loader.loaded)
+	pkg.RawSetString("places", vm.loader.places)
 	g.RawSetString("package", pkg)
 }
 
@@ -90,8 +97,38 @@ func luaRequire(l *lua.LState) int {
 	if !ok {
 		raiseAt(l, 1, "require: argument 1: got %s, want the name of a module", show(l.Get(1)))
 	}
-	l.Push(threadOf(l).require(string(name)))
+	t := threadOf(l)
+	l.Push(t.require(t.vm.meant(string(name), t.requirer())))
 	return 1
+}
+
+// requirer answers the file that calls the running host function.
+func (t *thread) requirer() (file string) {
+	t.eachLevel(func(f *frame) bool {
+		if !f.fn.IsG {
+			file = f.fn.Proto.SourceName
+		}
+		return f.fn.IsG
+	})
+	return file
+}
+
+// meant answers the name that a file means: an embedded one means what is
+// embedded.
+func (vm *VM) meant(name, file string) string {
+	shipped := strings.HasPrefix(file, embeddedName+"/") && vm.loader.places.RawGetString(file) != lua.LNil
+	path, ok := moduleFile(name)
+	if !shipped || !ok {
+		return name
+	}
+	own := embeddedName + "." + name
+	if vm.loader.loaded.RawGetString(own) != lua.LNil {
+		return own
+	}
+	if src, _, _ := vm.findEmbedded(path, nil); src == nil {
+		return name
+	}
+	return own
 }
 
 // require answers the module, running its file at the first time.
@@ -100,11 +137,6 @@ func (t *thread) require(name string) lua.LValue {
 	if v := ld.loaded.RawGetString(name); v != lua.LNil {
 		return v
 	}
-	for i, busy := range ld.loading {
-		if busy == name {
-			raiseAt(t.L, 1, "module %q requires itself: %s", name, strings.Join(append(ld.loading[i:], name), " -> "))
-		}
-	}
 	src, looked, err := t.vm.find(name)
 	if err != nil {
 		raiseAt(t.L, 1, "%s", err)
@@ -112,9 +144,14 @@ func (t *thread) require(name string) lua.LValue {
 	if src == nil {
 		raiseAt(t.L, 1, "%s", t.vm.notFound(name, looked))
 	}
+	src.name = strings.TrimPrefix(name, embeddedName+".")
+	if ring := ld.ring(src.place); ring != nil {
+		raiseAt(t.L, 1, "module %q requires itself: %s", src.name, strings.Join(append(ring, src.name), " -> "))
+	}
 	v, known := ld.byPlace[src.place]
 	if !known {
-		v = t.load(name, src)
+		ld.places.RawSetString(src.place, lua.LString(src.name))
+		v = t.load(src)
 		ld.byPlace[src.place] = v
 	}
 	if now := ld.loaded.RawGetString(name); now != lua.LNil {
@@ -124,16 +161,27 @@ func (t *thread) require(name string) lua.LValue {
 	return v
 }
 
+// ring answers the names of the modules that are being loaded, from the one of
+// the file at place on, nil when it is not among them.
+func (ld *loader) ring(place string) (names []string) {
+	for _, s := range ld.loading {
+		if s.place == place || names != nil {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
 // load runs the file of a module; without a result the module is true.
-func (t *thread) load(name string, src *source) lua.LValue {
+func (t *thread) load(src *source) lua.LValue {
 	proto, err := compile(src.place, src.text)
 	if err != nil {
 		throw(t.L, lua.LString(err.Error()))
 	}
 	ld := &t.vm.loader
-	ld.loading = append(ld.loading, name)
-	defer func() { ld.loading = without(ld.loading, name) }()
-	out, r := t.child().call(t.vm.root.NewFunctionFromProto(proto), []lua.LValue{lua.LString(name)})
+	ld.loading = append(ld.loading, *src)
+	defer func() { ld.loading = without(ld.loading, *src) }()
+	out, r := t.child().call(t.vm.root.NewFunctionFromProto(proto), []lua.LValue{lua.LString(src.name)})
 	if r != nil {
 		r.keepTrace()
 		r.again()
@@ -144,10 +192,11 @@ func (t *thread) load(name string, src *source) lua.LValue {
 	return out[0]
 }
 
-// without takes the last name out of list; tasks may load side by side.
-func without(list []string, name string) []string {
+// without takes the last one that is src out of list; tasks may load side by
+// side.
+func without(list []source, src source) []source {
 	for i := len(list) - 1; i >= 0; i-- {
-		if list[i] == name {
+		if list[i] == src {
 			return append(list[:i:i], list[i+1:]...)
 		}
 	}
@@ -168,7 +217,7 @@ func (vm *VM) find(name string) (src *source, looked []string, err error) {
 			path := filepath.Join(dir, filepath.FromSlash(file+tail))
 			text, err := os.ReadFile(path)
 			if err == nil {
-				return &source{shortPath(path), string(text)}, nil, nil
+				return &source{place: shortPath(path), text: string(text)}, nil, nil
 			}
 			if !errors.Is(err, fs.ErrNotExist) && !isNotDir(err) {
 				return nil, nil, fmt.Errorf("module %q: %w", name, err)
@@ -182,17 +231,26 @@ func (vm *VM) find(name string) (src *source, looked []string, err error) {
 var moduleTails = []string{".lua", "/init.lua"}
 
 func (vm *VM) findEmbedded(file string, looked []string) (*source, []string, error) {
-	if vm.config.Embedded == nil {
-		return nil, looked, nil
+	for _, lib := range vm.embedded() {
+		for _, tail := range moduleTails {
+			if text, err := fs.ReadFile(lib, file+tail); err == nil {
+				return &source{place: embeddedName + "/" + file + tail, text: string(text)}, nil, nil
+			}
+		}
 	}
 	for _, tail := range moduleTails {
-		text, err := fs.ReadFile(vm.config.Embedded, file+tail)
-		if err == nil {
-			return &source{embeddedName + "/" + file + tail, string(text)}, nil, nil
-		}
 		looked = append(looked, embeddedName+"/"+file+tail)
 	}
 	return nil, looked, nil
+}
+
+// embedded answers what ships with the host: the modules of its caller, and
+// those that every VM has.
+func (vm *VM) embedded() []fs.FS {
+	if vm.config.Embedded == nil {
+		return []fs.FS{shapes.FS}
+	}
+	return []fs.FS{vm.config.Embedded, shapes.FS}
 }
 
 func (vm *VM) searchDirs() []string {
@@ -200,6 +258,7 @@ func (vm *VM) searchDirs() []string {
 	if vm.config.ScriptDir != "" {
 		dirs = append(dirs, vm.config.ScriptDir)
 	}
+	dirs = append(dirs, vm.config.Beside...)
 	if vm.config.Project != "" {
 		dirs = append(dirs, filepath.Join(vm.config.Project, "lua"))
 	}
@@ -229,13 +288,12 @@ func (vm *VM) notFound(name string, looked []string) string {
 // moduleNames answers the names of host modules and of what is embedded.
 func (vm *VM) moduleNames() []string {
 	names := reserved(vm.config.Modules)
-	if vm.config.Embedded == nil {
-		return names
-	}
-	entries, _ := fs.ReadDir(vm.config.Embedded, ".")
-	for _, e := range entries {
-		if name, isLua := strings.CutSuffix(e.Name(), ".lua"); isLua || e.IsDir() {
-			names = append(names, name)
+	for _, lib := range vm.embedded() {
+		entries, _ := fs.ReadDir(lib, ".")
+		for _, e := range entries {
+			if name, isLua := strings.CutSuffix(e.Name(), ".lua"); isLua || e.IsDir() {
+				names = append(names, name)
+			}
 		}
 	}
 	return names

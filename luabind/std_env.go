@@ -13,7 +13,7 @@ func stdEnv(mask *Masker) *Module {
 		Doc:  "Variables of the environment.",
 		Funcs: []Func{{
 			Name:    "get",
-			Args:    []Arg{{Name: "name", Kind: Text}},
+			Args:    []Arg{{Name: "name", Kind: Text, Doc: "of the variable"}},
 			Returns: "string?",
 			Doc:     "The value of a variable, nil when it is not set.",
 			Fn: func(c *Call) (int, error) {
@@ -25,7 +25,7 @@ func stdEnv(mask *Masker) *Module {
 			},
 		}, {
 			Name:    "secret",
-			Args:    []Arg{{Name: "name", Kind: Text}},
+			Args:    []Arg{{Name: "name", Kind: Text, Doc: "of the variable"}},
 			Returns: "string",
 			Doc:     "The value of a variable that must be set. From now on it is masked wherever the host writes text, and kept from commands.",
 			Fn: func(c *Call) (int, error) {

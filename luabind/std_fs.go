@@ -12,7 +12,7 @@ import (
 // fails raises; stat and exists are there to ask first.
 func stdFS() *Module {
 	pathArg := Arg{Name: "path", Kind: Text, Doc: "from the project root; an absolute path must lie inside it"}
-	textArg := Arg{Name: "text", Kind: Text}
+	textArg := Arg{Name: "text", Kind: Text, Doc: "any bytes"}
 	return &Module{
 		Name: "std.fs",
 		Doc:  "Files below the project root. Paths and links that lead out of it are refused.",
@@ -29,7 +29,7 @@ func stdFS() *Module {
 			{Name: "list", Returns: "{ name: string, kind: string, size: integer }[]", Fn: listFolder,
 				Args: []Arg{{Name: "path", Kind: Text, Optional: true, Doc: "a folder (default: the root)"}},
 				Doc:  "What is in a folder, sorted by name. kind is file, folder, link, pipe, socket or device; size is bytes."},
-			{Name: "glob", Args: []Arg{{Name: "pattern", Kind: Text}}, Returns: "string[]", Fn: globFiles,
+			{Name: "glob", Args: []Arg{{Name: "pattern", Kind: Text, Doc: "from the project root"}}, Returns: "string[]", Fn: globFiles,
 				Doc: "The paths that match, sorted: * ? [a-z] within a part, ** for any number of folders."},
 			{Name: "stat", Args: []Arg{pathArg}, Returns: "{ kind: string, size: integer, mtime: number, mode: integer }?", Fn: statFile,
 				Doc: "What stands at the path, nil when nothing does. mtime is seconds since 1970, mode the permission bits."},
@@ -42,7 +42,7 @@ func stdFS() *Module {
 					{Name: "recursive", Kind: Flag, Optional: true, Doc: "a folder with all that is in it"},
 				}}},
 				Doc: "Removes a file or an empty folder; false when there was nothing."},
-			{Name: "copy", Args: []Arg{{Name: "from", Kind: Text}, {Name: "to", Kind: Text}}, Fn: copyFiles,
+			{Name: "copy", Args: []Arg{{Name: "from", Kind: Text, Doc: "a path"}, {Name: "to", Kind: Text, Doc: "a path"}}, Fn: copyFiles,
 				Doc: "Copies a file, or a folder with all below it into another. What stands there is replaced file by file."},
 		},
 		Open:  func(vm *VM) (any, error) { return openProject(vm.Config().Project) },

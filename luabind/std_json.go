@@ -25,7 +25,7 @@ func stdJSON() *Module {
 			Fn:      encodeJSON,
 		}, {
 			Name:    "decode",
-			Args:    []Arg{{Name: "text", Kind: Text}},
+			Args:    []Arg{{Name: "text", Kind: Text, Doc: "one JSON value"}},
 			Returns: "any",
 			Doc:     "The value of one JSON text. Raises (kind validation) with line:column at anything else, duplicate keys included.",
 			Fn:      decodeJSON,

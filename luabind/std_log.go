@@ -25,7 +25,7 @@ func stdLog(o StdOptions) *Module {
 		m.Funcs = append(m.Funcs, Func{
 			Name: level.name,
 			Args: []Arg{
-				{Name: "message", Kind: Text},
+				{Name: "message", Kind: Text, Doc: "one line"},
 				{Name: "fields", Kind: Table, Optional: true, Doc: "written as JSON after the message"},
 			},
 			Doc: level.doc,

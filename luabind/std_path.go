@@ -44,7 +44,7 @@ func joinPath(c *Call) (int, error) {
 func pathFunc(name, doc string, of func(string) string) Func {
 	return Func{
 		Name:    name,
-		Args:    []Arg{{Name: "path", Kind: Text}},
+		Args:    []Arg{{Name: "path", Kind: Text, Doc: "separated by slashes"}},
 		Returns: "string",
 		Doc:     doc,
 		Fn:      func(c *Call) (int, error) { return c.Return(lua.LString(of(c.String(1)))) },

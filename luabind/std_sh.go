@@ -30,7 +30,7 @@ func stdShell(secrets *Masker) *Module {
 					{Name: "max_bytes", Kind: Whole, Optional: true, Doc: "kept of each output, half of it head, half tail (default 1 MB)"},
 				}},
 			},
-			Returns: "{ code: integer, stdout: string, stderr: string, timed_out: true? }",
+			Returns: "{ code: integer, stdout: string, stderr: string, timed_out?: true }",
 			Doc: "Runs a command to its end and answers how it ended; a code that is not 0 does not raise, " +
 				"128 + n says that signal n ended it. What it leaves in the background ends with it. " +
 				"Raises (kind not_found, denied) when it cannot start.",

@@ -15,16 +15,16 @@ var TaskModule = &Module{
 	Name: "std.task",
 	Doc:  "Tasks. Their waits overlap, their Lua does not: a task runs until it waits, yields or ends.",
 	Funcs: []Func{
-		{Name: "scope", Args: []Arg{{Name: "name", Kind: Anything, Type: "string|fun(scope: scope): ...", Optional: true}, {Name: "fn", Kind: Function, Type: "fun(scope: scope): ...", Optional: true}}, Returns: "...",
+		{Name: "scope", Args: []Arg{{Name: "name", Kind: Anything, Doc: "shown in errors; fn may stand here", Type: "string|fun(scope: std.scope): ...", Optional: true}, {Name: "fn", Kind: Function, Type: "fun(scope: std.scope): ...", Doc: "what the scope is for", Optional: true}}, Returns: "...",
 			Doc: "Calls fn(scope) and returns what it returned, once every task of the scope has ended. An error of fn cancels them first and is raised again.", Fn: taskScope},
-		{Name: "spawn", Args: spawnArgs, Returns: "task",
+		{Name: "spawn", Args: spawnArgs, Returns: "std.task",
 			Doc: "Starts fn as a task of the innermost scope, else of the running task.", Fn: taskSpawn},
 		{Name: "join", Args: []Arg{taskArg}, Returns: "...", Doc: "Waits for the task; returns what it returned or raises what it raised.", Fn: taskJoin},
 		{Name: "cancel", Args: []Arg{taskArg}, Doc: "Cancels the task: its waits end with \"task cancelled\".", Fn: taskCancel},
-		{Name: "with_timeout", Args: []Arg{{Name: "ms", Kind: Milliseconds}, {Name: "fn", Kind: Function, Type: "fun(scope: scope): ..."},
+		{Name: "with_timeout", Args: []Arg{{Name: "ms", Kind: Milliseconds, Doc: "milliseconds"}, {Name: "fn", Kind: Function, Type: "fun(scope: std.scope): ...", Doc: "what the time is for"},
 			{Name: "opts", Kind: Table, Optional: true, Fields: []Arg{{Name: "grace_ms", Kind: Milliseconds, Optional: true, Doc: "how long fn may take to end once cancelled (1000)"}}}}, Returns: "...",
 			Doc: "Calls fn(scope) in a task that is cancelled after ms milliseconds and, after the grace, aborted; then raises an error that says \"exceeded\".", Fn: taskWithTimeout},
-		{Name: "sleep", Args: []Arg{{Name: "ms", Kind: Milliseconds}}, Doc: "Waits; other tasks run.", Fn: taskSleep},
+		{Name: "sleep", Args: []Arg{{Name: "ms", Kind: Milliseconds, Doc: "milliseconds"}}, Doc: "Waits; other tasks run.", Fn: taskSleep},
 		{Name: "yield", Doc: "Lets the tasks that are ready run first.", Fn: taskYield},
 		{Name: "checkpoint", Doc: "Raises \"task cancelled\" when the running task was cancelled.", Fn: taskCheckpoint},
 		{Name: "cancelled", Returns: "boolean", Doc: "Whether the running task was cancelled.", Fn: taskCancelled},
@@ -34,8 +34,8 @@ var TaskModule = &Module{
 }
 
 var (
-	taskArg   = Arg{Name: "task", Kind: Userdata, Type: "task"}
-	spawnArgs = []Arg{{Name: "fn", Kind: Function}, {Name: "opts", Kind: Table, Optional: true, Fields: []Arg{{Name: "name", Kind: Text, Optional: true, Doc: "shown in logs and tracebacks"}}}}
+	taskArg   = Arg{Name: "task", Kind: Userdata, Type: "std.task", Doc: "what spawn answered"}
+	spawnArgs = []Arg{{Name: "fn", Kind: Function, Type: "fun(): ..."}, {Name: "opts", Kind: Table, Optional: true, Type: "std.spawn_opts", Fields: []Arg{{Name: "name", Kind: Text, Optional: true, Doc: "shown in logs and tracebacks"}}}}
 	scopeType = &Type{Name: "scope", Doc: "A set of tasks that end before the function that it was made for returns."}
 	taskType  = &Type{Name: "task", Doc: "The handle of a spawned task.", Tostring: func(v any) string { return fmt.Sprintf("task %q", v.(*Task).name) }}
 )
@@ -43,8 +43,8 @@ var (
 // The methods are set here, because they and the types refer to each other.
 func init() {
 	scopeType.Methods = []Func{
-		{Name: "spawn", Args: spawnArgs, Returns: "task", Doc: "Starts fn as a task of this scope.", Fn: scopeSpawn},
-		{Name: "cancel", Doc: "Cancels every task of the scope.", Fn: scopeCancel},
+		{Name: "spawn", Args: spawnArgs, Returns: "std.task", Doc: "Starts fn as a task of this scope.", Fn: scopeSpawn},
+		{Name: "cancel", Doc: "Cancels every task of the scope; one that goes on regardless is aborted after a second.", Fn: scopeCancel},
 	}
 	taskType.Methods = []Func{
 		{Name: "join", Returns: "...", Doc: "Waits for the task; returns what it returned or raises what it raised.", Fn: taskJoin},
@@ -84,7 +84,7 @@ func (c *Call) spawn(sc *scope) (int, error) {
 }
 
 func scopeCancel(c *Call) (int, error) {
-	Self[*scope](c).cancel(errScopeCancelled)
+	Self[*scope](c).stop()
 	return 0, nil
 }
 
@@ -224,9 +224,7 @@ func (c *Call) millis(i int) float64 {
 }
 
 func taskYield(c *Call) (int, error) {
-	c.VM().baton.pass()
-	c.VM().baton.take()
-	c.VM().meter.hurry()
+	c.VM().yield()
 	return 0, nil
 }
 

@@ -28,7 +28,7 @@ func stdTime() *Module {
 			},
 		}, {
 			Name: "sleep",
-			Args: []Arg{{Name: "seconds", Kind: Seconds}},
+			Args: []Arg{{Name: "seconds", Kind: Seconds, Doc: "with a fraction"}},
 			Doc:  "Waits. Other tasks run meanwhile; cancelling the task ends it.",
 			Fn:   sleepSeconds,
 		}},

@@ -49,11 +49,16 @@ const maxLive = 1024
 // defaultGrace is how long a cancelled body may take to end by itself.
 const defaultGrace = time.Second
 
-// errScopeCancelled is the cause that a cancelled task sees.
-var errScopeCancelled = fmt.Errorf("cancelled: %w", context.Canceled)
+// cancelCause is why a task is cancelled; it is a [context.Canceled].
+type cancelCause string
 
-// errExceeded is the cause when with_timeout cancels.
-var errExceeded = fmt.Errorf("time exceeded: %w", context.Canceled)
+func (c cancelCause) Error() string { return string(c) }
+func (c cancelCause) Unwrap() error { return context.Canceled }
+
+const (
+	errScopeCancelled cancelCause = "task cancelled"                // by a script
+	errExceeded       cancelCause = "task cancelled: time exceeded" // by with_timeout
+)
 
 // TaskOf answers the task that a host function's context belongs to, nil when
 // the context does not come from a script.
@@ -207,8 +212,18 @@ func (s *strand) leave(vm *VM, sc *scope, r *raised) {
 	}
 }
 
-// abortLate gives the tasks of a failed scope their grace: an error must not
-// wait for ever behind a task that takes no notice.
+// stop cancels the tasks of sc and, after their grace, aborts those that took no
+// notice: in a cancelled task every wait ends at once, so that a loop that goes
+// on regardless would keep all others from running.
+func (sc *scope) stop() {
+	if sc.ctx.Err() == nil {
+		sc.cancel(errScopeCancelled)
+		sc.abortLate()
+	}
+}
+
+// abortLate gives the tasks of sc their grace: an error must not wait for ever
+// behind a task that takes no notice.
 func (sc *scope) abortLate() *time.Timer {
 	live := slices.Collect(maps.Keys(sc.live))
 	return time.AfterFunc(defaultGrace, func() {
@@ -233,6 +248,13 @@ func (vm *VM) endTasks() {
 	}
 }
 
+// yield lets the Lua that is ready run first.
+func (vm *VM) yield() {
+	vm.baton.pass()
+	vm.baton.take()
+	vm.meter.hurry()
+}
+
 // wait lets other Lua run until t has ended, whatever happens to the waiting
 // task: nobody leaves a scope before its tasks.
 func (t *Task) wait() {
@@ -243,9 +265,9 @@ func (t *Task) wait() {
 }
 
 // report logs the error of a task that nobody joined. That a task was cancelled
-// is no news, and a limit ends the run with its own error.
+// is no news, and a limit or the end of the run is the run's own error.
 func (t *Task) report() {
-	if t.joined {
+	if t.joined || t.vm.meter.run.Err() != nil {
 		return
 	}
 	if t.failed.abort != nil {

@@ -224,12 +224,24 @@ func (t *thread) invoke(fn lua.LValue, args []lua.LValue) ([]lua.LValue, error) 
 	return nil, t.vm.goError(r)
 }
 
-// block runs fn without the baton.
+// block runs fn without the baton. In a cancelled strand it only lets others run
+// first: a loop that goes on regardless must not keep them from ending.
 func (t *thread) block(fn func(context.Context) error) error {
-	home, ctx := t.strand.home, t.strand.ctx
+	ctx := t.strand.ctx
 	if ctx.Err() != nil {
+		t.vm.yield()
 		return cancelled(ctx)
 	}
+	err := t.apart(ctx, fn)
+	if err != nil && ctx.Err() != nil && isContextError(err) {
+		return cancelled(ctx)
+	}
+	return err
+}
+
+// apart runs fn without the baton, whatever has become of the strand.
+func (t *thread) apart(ctx context.Context, fn func(context.Context) error) error {
+	home := t.strand.home
 	before := home.top
 	home.top = t
 	t.vm.baton.pass()
@@ -238,11 +250,7 @@ func (t *thread) block(fn func(context.Context) error) error {
 		home.top = before
 		t.vm.meter.hurry()
 	}()
-	err := fn(ctx)
-	if err != nil && ctx.Err() != nil && isContextError(err) {
-		return cancelled(ctx)
-	}
-	return err
+	return fn(ctx)
 }
 
 func (t *thread) borrowCall(f *Func, at *bound) *Call {

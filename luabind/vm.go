@@ -21,6 +21,7 @@ type Config struct {
 	Embedded       fs.FS                       // modules that ship with the host
 	Project        string                      // root folder; its lua/ is searched by require
 	ScriptDir      string                      // searched first; RunFile sets it when empty
+	Beside         []string                    // folders searched after it
 	Env            func(string) (string, bool) // default os.LookupEnv
 	Modules        []*Module
 	Limits         Limits
@@ -44,7 +45,8 @@ type VM struct {
 	states    map[*Module]any
 	metas     map[*Type]*lua.LTable
 	errorMeta *lua.LTable
-	mirrors   *mirrorFns
+	mirrors   *mirrorMetas
+	book      *book // what the modules publish, once it was looked at
 	tostring  lua.LValue
 	loader    loader
 	coros     coroutines
@@ -77,6 +79,7 @@ func New(config Config) (*VM, error) {
 	if err := vm.openModules(); err != nil {
 		return nil, errors.Join(err, vm.Close())
 	}
+	vm.openShapes()
 	return vm, nil
 }
 

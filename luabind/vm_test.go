@@ -71,11 +71,35 @@ func TestRequireOrder(t *testing.T) {
 		"project/lua/policy/window.lua":  "return 'vendored window'",
 		"script/nothing.lua":             "loaded = (loaded or 0) + 1",
 	})
-	require.Equal(t, []string{"near", "deep.down", "embedded", "vendored window", "embedded window", "prompt", "true", "true", "1", "table"}, eval(t, vm, `
+	require.Equal(t, []string{"near", "deep.down", "embedded", "embedded window", "vendored window", "embedded window", "prompt", "true", "true", "1", "table"}, eval(t, vm, `
 		require("nothing")
 		return require("near"), require("deep.down"), require("policy").from, require("policy").window,
-			require("embedded.policy.window"), require("prompt"), require("policy") == require("embedded.policy"),
+			require("policy.window"), require("embedded.policy.window"), require("prompt"), require("policy") == require("embedded.policy"),
 			require("nothing"), loaded, type(require("faulty"))`))
+}
+
+// What is embedded requires what is embedded, a vendored module what is vendored.
+func TestRequireOfAVendoredModule(t *testing.T) {
+	vm := requireVM(t, map[string]string{
+		"project/lua/policy/init.lua":   "return { from = 'vendored', window = require('policy.window') }",
+		"project/lua/policy/window.lua": "return 'vendored window'",
+	})
+	require.Equal(t, []string{"vendored", "vendored window", "embedded", "embedded window", "false"}, eval(t, vm, `
+		local own, shipped = require("policy"), require("embedded.policy")
+		return own.from, own.window, shipped.from, shipped.window, own == shipped`))
+}
+
+func TestRequireBeside(t *testing.T) {
+	vm := requireVM(t, map[string]string{
+		"script/near.lua":       "return 'beside the script'",
+		"project/near.lua":      "return 'beside'",
+		"project/only.lua":      "return 'beside'",
+		"project/lua/only.lua":  "return 'in lua'",
+		"project/lua/third.lua": "return 'in lua'",
+	})
+	vm.config.Beside = []string{vm.config.Project}
+	require.Equal(t, []string{"beside the script", "beside", "in lua"},
+		eval(t, vm, `return require("near"), require("only"), require("third")`))
 }
 
 func TestRequireRefuses(t *testing.T) {

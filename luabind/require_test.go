@@ -1,0 +1,35 @@
+package luabind
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// lshape is there whatever the host embeds, and is one module by all its names.
+func TestEveryVMHasLshape(t *testing.T) {
+	for name, config := range map[string]Config{
+		"without modules of its own": {},
+		"beside modules of its own":  {Embedded: fstest.MapFS{"mine.lua": {Data: []byte("return 1")}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, []string{"true", "true", "true"}, eval(t, newVM(t, config), `
+				local lshape = require("lshape")
+				return lshape.check == require("lshape.check"),
+					require("embedded.lshape").check == require("embedded.lshape.check"),
+					lshape.check == require("embedded.lshape").check`))
+		})
+	}
+}
+
+func TestPlacesNameTheModuleOfAFile(t *testing.T) {
+	vm := newVM(t, Config{Embedded: fstest.MapFS{
+		"pack/init.lua":  {Data: []byte(`return package.places["embedded/pack/init.lua"]`)},
+		"pack/inner.lua": {Data: []byte(`return {}`)},
+	}})
+	assert.Equal(t, []string{"pack", "pack.inner", "nil"}, eval(t, vm, `
+		local own = require("pack") -- while it loads, too
+		require("embedded.pack.inner")
+		return own, package.places["embedded/pack/inner.lua"], package.places["test.lua"]`))
+}

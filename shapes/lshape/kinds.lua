@@ -1,0 +1,222 @@
+--- lshape.kinds: what each kind of schema asks of a value.
+--
+-- handlers[kind](value, schema, walk, depth) answers nil when the value passes,
+-- else why it does not and, when it failed further in, the path from there.
+-- visit does that for a schema of any kind. A walk is { exact, registry?,
+-- default_registry }: one that is not exact wants to know only whether, so it
+-- says UNSAID and takes fields in any order; default_registry() answers what refs
+-- are looked up in when there is no registry. It raises nothing about values.
+--
+-- Example:
+--
+--    local why, at = kinds.visit({ 1, "2" }, T.array_of(T.number), { exact = true }, 1)
+--    print(at, why) --> [2]  expected number, got string
+
+local place = require("lshape.place")
+local violation = require("lshape.violation")
+
+local DEPTH = 256 -- nested visits of one check
+local UNSAID = true
+
+---@alias lshape.visit fun(value: any, schema: lshape.schema, walk: table, depth: integer): any
+
+---@type table<string, lshape.visit>
+local handlers = {}
+
+local M = { handlers = handlers, depth = DEPTH }
+
+local function visit(value, schema, walk, depth)
+  if depth > DEPTH then
+    return violation.too_deep
+  end
+  local handler = handlers[schema.kind]
+  if not handler then
+    if schema.kind == nil then
+      place.raise("lshape.check: schema missing 'kind' field")
+    end
+    place.raise(("lshape.check: unknown kind '%s'"):format(tostring(schema.kind)))
+  end
+  return handler(value, schema, walk, depth)
+end
+
+local function unlike(walk, what, value)
+  return walk.exact and violation.unlike(what, value) or UNSAID
+end
+
+function handlers.any() end
+
+function handlers.prim(value, schema, walk)
+  if type(value) ~= schema.prim then
+    return unlike(walk, schema.prim, value)
+  end
+end
+
+function handlers.integer(value, _, walk)
+  if type(value) ~= "number" then
+    return unlike(walk, "integer", value)
+  end
+  if value % 1 ~= 0 then
+    return walk.exact and "expected integer, got " .. tostring(value) or UNSAID
+  end
+end
+
+function handlers.optional(value, schema, walk, depth)
+  if value ~= nil then
+    return visit(value, schema.inner, walk, depth + 1)
+  end
+end
+
+function handlers.described(value, schema, walk, depth)
+  return visit(value, schema.inner, walk, depth + 1)
+end
+
+function handlers.bounded(value, schema, walk, depth)
+  local why, at = visit(value, schema.inner, walk, depth + 1)
+  if why then
+    return why, at
+  end
+  if value ~= nil then
+    return violation.of_bounds(value, schema)
+  end
+end
+
+function handlers.array_of(value, schema, walk, depth)
+  if type(value) ~= "table" then
+    return unlike(walk, "table (array)", value)
+  end
+  local elem = schema.elem
+  for i = 1, #value do
+    local why, at = visit(value[i], elem, walk, depth + 1)
+    if why then
+      return why, violation.index(i, at)
+    end
+  end
+end
+
+function handlers.tuple(value, schema, walk, depth)
+  if type(value) ~= "table" then
+    return unlike(walk, "table (tuple)", value)
+  end
+  local items = schema.items
+  for i = 1, #items do
+    if value[i] == nil then
+      local missing = "missing tuple element (expected %d elements)"
+      return missing:format(#items), violation.index(i)
+    end
+    local why, at = visit(value[i], items[i], walk, depth + 1)
+    if why then
+      return why, violation.index(i, at)
+    end
+  end
+  if #value > #items then
+    return ("tuple has more than %d elements"):format(#items), violation.index(#items + 1)
+  end
+end
+
+-- The fields in the order of a walk: sorted names when it is exact.
+local function each_field(fields, walk)
+  if not walk.exact then
+    return next, fields
+  end
+  return violation.sorted(fields)
+end
+
+local function check_extra(value, fields, walk)
+  for key in each_field(value, walk) do
+    if fields[key] == nil then
+      return "unexpected field", violation.key(key)
+    end
+  end
+end
+
+function handlers.shape(value, schema, walk, depth)
+  if type(value) ~= "table" then
+    return unlike(walk, "table", value)
+  end
+  local fields = schema.fields
+  for name, field in each_field(fields, walk) do
+    local why, at = visit(value[name], field, walk, depth + 1)
+    if why then
+      return why, violation.field(name, at)
+    end
+  end
+  if not schema.open then
+    return check_extra(value, fields, walk)
+  end
+end
+
+function handlers.map_of(value, schema, walk, depth)
+  if type(value) ~= "table" then
+    return unlike(walk, "table (map)", value)
+  end
+  for key, element in each_field(value, walk) do
+    local why, at = visit(key, schema.key, walk, depth + 1)
+    if why then
+      return why, violation.map_key(key, at)
+    end
+    why, at = visit(element, schema.val, walk, depth + 1)
+    if why then
+      return why, violation.index(key, at)
+    end
+  end
+end
+
+function handlers.one_of(value, schema, walk)
+  local values = schema.values
+  for i = 1, #values do
+    if values[i] == value then
+      return nil
+    end
+  end
+  return walk.exact and violation.not_among(values, value) or UNSAID
+end
+
+function handlers.any_of(value, schema, walk, depth)
+  local variants, failed = schema.variants, walk.exact and {}
+  for i = 1, #variants do
+    local why, at = visit(value, variants[i], walk, depth + 1)
+    if not why or why == violation.too_deep then
+      return why, at
+    end
+    if failed then
+      failed[i] = { why = why, at = at }
+    end
+  end
+  return failed or UNSAID
+end
+
+function handlers.discriminated(value, schema, walk, depth)
+  if type(value) ~= "table" then
+    return unlike(walk, "table", value)
+  end
+  local tag = value[schema.tag]
+  if tag == nil then
+    return ("missing discriminant field '%s'"):format(schema.tag)
+  end
+  local variant = schema.variants[tag]
+  if not variant then
+    return walk.exact and violation.no_variant(schema, tag) or UNSAID
+  end
+  return visit(value, variant, walk, depth + 1)
+end
+
+function handlers.pattern(value, schema, walk)
+  if type(value) ~= "string" then
+    return unlike(walk, "string (pattern)", value)
+  end
+  if not value:find(schema.pattern) then
+    return walk.exact and violation.no_match(schema.pattern, value) or UNSAID
+  end
+end
+
+function handlers.ref(value, schema, walk, depth)
+  local target = rawget(walk.registry or walk.default_registry(), schema.name)
+  if target == nil then
+    return ("unresolved ref '%s'"):format(schema.name)
+  end
+  return visit(value, target, walk, depth + 1)
+end
+
+M.visit = visit
+
+return M
