@@ -18,12 +18,32 @@
 --
 --    local set = tools.fs{ root = "work", allow = { "read", "search_replace" }, paths = { "src" } }
 
+local T = require("lshape.t")
 local edit = require("tools.edit")
 local knl = require("knl")
-local options = require("tools.options")
+local options = require("lshape.options")
 local refusal = require("tools.refusal")
 local scope = require("tools.scope")
 local std = require("std")
+
+local M = {}
+
+M.shapes = {
+  fs_opts = T.shape({
+    root = T.string:min_len(1)
+      :describe("a folder, from the project root (that root)"):is_optional(),
+    allow = T.array_of(T.one_of({ "append", "list", "read", "search_replace", "write" }))
+      :min_len(1):describe("the tools to make"),
+    paths = T.array_of(T.string:min_len(1)):min_len(1)
+      :describe("files and folders below root, with all that is in them"):is_optional(),
+  }, { open = false }),
+}
+
+M.api = {
+  doc = "Makes tools over the files below a folder.",
+  args = { { M.shapes.fs_opts, "which, and where", name = "opts" } },
+  returns = "table<string, knl.tool_entry>",
+}
 
 local READABLE = 8 * 1024 * 1024
 local ANSWERED = 256 * 1024
@@ -179,27 +199,19 @@ local function entry(tool, places)
   }
 end
 
----@class tools.fs.options
----@field root? string a folder, from the project root (default: that root)
+---@class tools.fs.opts
+---@field root? string a folder, from the project root (that root)
 ---@field allow string[] read, list, write, append, search_replace
 ---@field paths? string[] files and folders below root, with all that is in them
 
 --- Makes the file tools that allow names.
----@param opts tools.fs.options
+---@param opts tools.fs.opts
 ---@return table<string, tool>
-return function(opts)
-  options.check("tools.fs", opts, { root = "string", allow = "table", paths = "table" })
-  if not opts.allow then
-    local choice = "append, list, read, search_replace, write"
-    error("tools.fs: option \"allow\": got nothing, want a list among " .. choice, 2)
-  end
-  options.words("tools.fs", "allow", opts.allow, catalog)
-  if opts.paths then
-    options.words("tools.fs", "paths", opts.paths)
-  end
+function M.new(opts)
+  options.check("tools.fs", opts, M.shapes.fs_opts, { opts = "{ allow, root?, paths? }" })
   local places, wrong = scope.new(opts.root or ".", opts.paths)
   if not places then
-    error("tools.fs: " .. wrong, 2)
+    options.fail("tools.fs", wrong)
   end
   local set = {}
   for _, name in ipairs(opts.allow) do
@@ -207,3 +219,5 @@ return function(opts)
   end
   return set
 end
+
+return M

@@ -7,7 +7,8 @@
 -- Each answers a map from a tool's name to its entry, what knl.device takes as
 -- tools. A request that is refused is an answer, { ok = false, reason, message },
 -- for the model to read; only what is broken raises. None of them is a sandbox
--- for hostile code: see tools.sh.
+-- for hostile code: see tools.sh. tools.shapes holds the options they take, and
+-- in its api what each of them is.
 --
 -- Example:
 --
@@ -20,8 +21,17 @@
 --      ),
 --    }
 
-return {
-  fs = require("tools.fs"),
-  sh = require("tools.sh"),
-  merge = require("tools.merge"),
-}
+local gate = require("lshape.gate")
+
+local M = { shapes = { api = { shapes = { doc = "Schemas of the options.", returns = "table" } } } }
+
+for _, name in ipairs({ "fs", "sh", "merge" }) do
+  local module = require("tools." .. name)
+  for shape, schema in pairs(module.shapes) do
+    M.shapes[shape] = schema
+  end
+  M.shapes.api[name] = module.api
+  M[name] = module.new
+end
+
+return gate(M, "tools")

@@ -44,14 +44,14 @@ end
 function M.new(root, paths)
   local top = clean(root)
   if not top then
-    return nil, ("option \"root\": got %q, want a folder below the project root"):format(root)
+    return nil, ("root must be a folder below the project root, got %q"):format(root)
   end
   local kept
   for i, path in ipairs(paths or {}) do
     kept = kept or {}
     kept[i] = clean(path)
     if not kept[i] then
-      return nil, ("option \"paths\": got %q, want a path below the root"):format(path)
+      return nil, ("paths[%d] must be a path below the root, got %q"):format(i, path)
     end
   end
   return setmetatable({ root = top, paths = kept }, Scope)

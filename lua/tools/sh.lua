@@ -14,9 +14,27 @@
 --
 --    local set = tools.sh{ allow = { "go", "git" }, timeout = 60, cwd = "work" }
 
-local options = require("tools.options")
+local T = require("lshape.t")
+local options = require("lshape.options")
 local refusal = require("tools.refusal")
 local std = require("std")
+
+local M = {}
+
+M.shapes = {
+  sh_opts = T.shape({
+    allow = T.array_of(T.string:min_len(1)):min_len(1)
+      :describe("the first words that may run (any, through a shell)"):is_optional(),
+    timeout = T.number:describe("seconds (120)"):is_optional(),
+    cwd = T.string:min_len(1):describe("the working folder, from the project root"):is_optional(),
+  }, { open = false }),
+}
+
+M.api = {
+  doc = "Makes a tool that runs commands.",
+  args = { { M.shapes.sh_opts, "which, and where", name = "opts", optional = true } },
+  returns = "table<string, knl.tool_entry>",
+}
 
 local TIMEOUT = 120 -- seconds
 local KEPT = 32 * 1024 -- bytes of each output
@@ -106,23 +124,21 @@ local function description(opts)
   return text .. " There is no shell; the programs are: " .. table.concat(opts.allow, ", ") .. "."
 end
 
----@class tools.sh.options
----@field allow? string[] the first words that may run (default: any, through a shell)
----@field timeout? number seconds (default 120)
+---@class tools.sh.opts
+---@field allow? string[] the first words that may run (any, through a shell)
+---@field timeout? number seconds (120)
 ---@field cwd? string the working folder, from the project root
 
 --- Makes the tool sh.
----@param opts? tools.sh.options
+---@param opts? tools.sh.opts
 ---@return table<string, tool>
-return function(opts)
-  opts = opts or {}
-  options.check("tools.sh", opts, { allow = "table", timeout = "number", cwd = "string" })
-  if opts.allow then
-    options.words("tools.sh", "allow", opts.allow)
+function M.new(opts)
+  if opts == nil then
+    opts = {}
   end
-  if opts.timeout and not (opts.timeout > 0 and opts.timeout < math.huge) then
-    local got = tostring(opts.timeout)
-    error(("tools.sh: option \"timeout\": got %s, want seconds above 0"):format(got), 2)
+  options.check("tools.sh", opts, M.shapes.sh_opts, { opts = "{ allow?, timeout?, cwd? }" })
+  if opts.timeout and opts.timeout <= 0 then
+    options.fail("tools.sh", "timeout must be seconds above 0, got %s", tostring(opts.timeout))
   end
   return {
     sh = {
@@ -147,3 +163,5 @@ return function(opts)
     },
   }
 end
+
+return M
