@@ -4,6 +4,7 @@
 //
 //	file             holds
 //	spec_test.go     the run of every spec in both modes, and that no function is without
+//	embed.go         the specs as files, for knl vendor
 //	layout_test.go   what stands where, and what may import what
 //	house_test.go    the rules of style that a machine can see
 package spec

@@ -1,13 +1,13 @@
--- The words that describe: blocks, cases, hooks, tags. A suite inside a case is
--- one of its own.
+-- The words that describe: blocks, cases, hooks. A suite inside a case is one of
+-- its own.
 
 local new_suite = require("spec.suite").new
 
 -- Runs what body describes in a suite of its own.
-local function run(body, choice)
+local function run(body)
   local suite = new_suite()
   body(suite.words)
-  return suite.run(choice)
+  return suite.run()
 end
 
 -- The one case that body describes.
@@ -154,6 +154,27 @@ describe("it", function()
     assert.matches("enough", results[2].message)
   end)
 
+  it("has a name of its own in its block", function()
+    local results = run(function(w)
+      w.describe("a", function()
+        w.it("is", nothing)
+      end)
+      w.describe("b", function()
+        w.it("is", nothing)
+        w.it("is", nothing)
+        w.it("is not reached", nothing)
+      end)
+      w.pending("is")
+    end)
+    assert.same({ "a is", "b is", "b is described", "is" }, names(results))
+    assert.matches('spec_spec.lua:%d+: it: "is" stands in this block already, at line %d+',
+      results[3].message)
+    local w = new_suite().words
+    w.it("x", nothing)
+    assert.errors_at_line(function() w.pending("x") end, 0,
+      'pending: "x" stands in this block already, at line')
+  end)
+
   it("wants a name and a function", function()
     local w = new_suite().words
     assert.errors_at_line(function() w.it(5, nothing) end, 0,
@@ -265,43 +286,5 @@ describe("pending", function()
     assert.errors_at_line(function() w.pending() end, 0, "pending: got nil, want a name (a string)")
     assert.errors_at_line(function() w.pending("x", 1) end, 0,
       "pending: got number, want a function or nothing")
-  end)
-end)
-
-describe("tags", function()
-  local function body(w)
-    w.describe("disk", function()
-      w.tags("slow", "disk")
-      w.describe("deep", function()
-        w.it("a", nothing)
-      end)
-    end)
-    w.describe("net", function()
-      w.tags "slow"
-      w.it("b", nothing)
-    end)
-    w.it("c", nothing)
-  end
-
-  it("choose the cases of their block and of the blocks in it", function()
-    assert.same({ "disk deep a", "net b" }, names(run(body, { tags = { "slow" } })))
-    assert.same({ "disk deep a" }, names(run(body, { tags = { "disk" } })))
-    assert.same({ "net b" }, names(run(body, { tags = { "slow" }, skip_tags = { "disk" } })))
-    assert.same({ "c" }, names(run(body, { skip_tags = { "slow" } })))
-    assert.same({}, run(body, { tags = { "none" } }))
-  end)
-
-  it("stand beside a text that the full name contains", function()
-    assert.same({ "disk deep a" }, names(run(body, "deep a")))
-    assert.same({ "net b" }, names(run(body, { text = "net" })))
-    assert.equal(3, #run(body, ""))
-  end)
-
-  it("are strings, and the choice has no other keys", function()
-    local w = new_suite().words
-    assert.errors_at_line(function() w.tags("a", 2) end, 0,
-      "tags: got number, want names (strings)")
-    assert.has_error(function() run(body, { tag = { "slow" } }) end,
-      'unknown option "tag" (known: skip_tags, tags, text)')
   end)
 end)

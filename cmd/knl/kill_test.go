@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -57,13 +58,13 @@ func childMain() {
 // still there.
 type stopping struct {
 	store.Store
-	at, writes int
-	moment     string
+	at     int
+	writes atomic.Int64
+	moment string
 }
 
 func (s *stopping) Apply(ctx context.Context, b *store.Batch, f store.Flush) (store.Commit, error) {
-	s.writes++
-	here := s.writes == s.at
+	here := s.writes.Add(1) == int64(s.at)
 	s.stop(here, "before")
 	c, err := s.Store.Apply(ctx, b, f)
 	if err != nil {

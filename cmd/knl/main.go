@@ -58,7 +58,7 @@ var reasons = map[int]string{
 var commands = []func(*app) *cobra.Command{
 	runCommand, resumeCommand,
 	sessionsCommand, logCommand, showCommand, treeCommand,
-	specCommand, checkCommand,
+	specCommand, vendorCommand, typesCommand, checkCommand,
 }
 
 // app is one call of knl.

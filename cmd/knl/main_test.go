@@ -121,6 +121,8 @@ var moving = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`), "TIME"},
 	{regexp.MustCompile(`\b[\d.]+(ms|µs|s)\b`), "TOOK"},
 	{regexp.MustCompile(`"ms":\d+`), `"ms":0`},
+	{regexp.MustCompile(`\bduration_ms: \d+`), `duration_ms: 0`},
+	{regexp.MustCompile(` time="[\d.]+"`), ` time="0"`},
 	{regexp.MustCompile(`[0-9a-f]{64}`), "HASH"},
 }
 

@@ -19,6 +19,7 @@ type script struct {
 	args    []string
 	session string // offered as arg.session
 	limits  luabind.Limits
+	beside  []string                    // folders that require looks in too
 	env     func(string) (string, bool) // nil: the process's
 	stdout  io.Writer
 	host    *host
@@ -112,6 +113,7 @@ func (s *script) config() luabind.Config {
 		Embedded:  lua.FS,
 		Project:   ".",
 		ScriptDir: filepath.Dir(s.path),
+		Beside:    s.beside,
 		Env:       s.env,
 		Modules:   s.host.modules(),
 		Limits:    s.limits,

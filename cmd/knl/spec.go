@@ -2,43 +2,45 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/knl-run/knl/kernel/store"
 	"github.com/knl-run/knl/luabind"
 )
 
 const specUsage = `Runs Lua specs: the named files, and every *_spec.lua below the named folders
 (default: the folder spec, else the working directory). Each file runs in a
 fresh VM on a fresh store in memory; the vocabulary is require("spec"), its
-words are globals. Specs run in dev mode, with every shape checked; --prod runs
-them as a user's script runs.
+words are globals. require finds what lies beside the spec file, in the working
+directory, and in its lua folder. Specs run in dev mode, with every shape
+checked; --prod runs them as a user's script runs.
 
-What specs print goes to stderr. Exits 1 when a case fails.
+What specs print goes to stderr. Exits 1 when a case failed, or was not run
+because the one before it ended the file: a case that runs longer than
+--timeout, or hits a limit.
 
 JSON:
-  { "ok", "passed", "failed", "pending", "files": [ { "file", "cases": [
-    { "name", "status": "passed" | "failed" | "pending", "line"?, "ms", "message"?,
-      "traceback"? } ] } ] }`
+  { "ok", "passed", "failed", "pending", "not_run", "files": [ { "file", "cases": [
+    { "name", "status": "passed" | "failed" | "pending" | "not_run" | "listed",
+      "file", "line"?, "ms", "tags"?, "message"?, "traceback"? } ] } ] }`
 
 // specFlags are the flags of knl spec.
 type specFlags struct {
 	prod    bool
+	list    bool
 	filter  string
 	tags    []string
 	skip    []string
 	verbose bool
+	shuffle int64
 	timeout time.Duration
+	format  string
+	report  string
+	limits  luabind.Limits // of one case
 }
 
 func specCommand(a *app) *cobra.Command {
@@ -53,21 +55,94 @@ func specCommand(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.prod, "prod", false, "run without the checks of dev mode")
-	flags.StringVar(&f.filter, "filter", "", "run the cases whose full name contains this text")
+	flags.BoolVar(&f.list, "list", false, "name the cases, run none")
+	flags.StringVar(&f.filter, "filter", "", "run the cases whose full name holds this text, or fits it as a Lua pattern")
 	flags.StringSliceVar(&f.tags, "tag", nil, "run the cases with one of these tags")
 	flags.StringSliceVar(&f.skip, "skip-tag", nil, "leave out the cases with one of these tags")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print every case, not only those that failed")
+	flags.Int64Var(&f.shuffle, "shuffle", -1, "run the cases of a file in another order: the same for the same seed, 0 or more")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "end a file that runs longer")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print every case, not only those that failed")
+	flags.StringVar(&f.format, "output", "", "the form of the report: text, tap, junit or json (default text)")
+	flags.StringVarP(&f.report, "report", "o", "", "write the report to this file, and text to stdout")
 	return cmd
 }
 
-// specDoc is the JSON of a run of specs.
+func (a *app) spec(ctx context.Context, paths []string, f specFlags) error {
+	if err := a.specMisuse(&f); err != nil {
+		return err
+	}
+	files, err := specFiles(paths)
+	if err != nil {
+		return err
+	}
+	reports, err := a.specReports(f)
+	if err != nil {
+		return err
+	}
+	defer reports.close()
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	doc := specDoc{Files: []specFile{}, began: time.Now()}
+	for i, path := range files {
+		if interrupted(ctx) {
+			doc.stopped, doc.left = true, len(files)-i
+			break
+		}
+		file := specFile{File: path, Cases: a.specCases(ctx, path, f)}
+		doc.add(file)
+		if err := reports.file(&file); err != nil {
+			return err
+		}
+	}
+	doc.stopped = doc.stopped || interrupted(ctx)
+	doc.took = time.Since(doc.began)
+	if err := reports.end(&doc); err != nil {
+		return err
+	}
+	return doc.fault(f)
+}
+
+// specMisuse answers what is wrong with the flags, and settles the form of the
+// report.
+func (a *app) specMisuse(f *specFlags) error {
+	switch {
+	case a.flags.json && f.format != "" && f.format != "json":
+		return misuse("", "--json and --output %s: want one form of the report", f.format)
+	case a.flags.json && f.report != "":
+		return misuse("knl spec --output json -o "+f.report, "--json and -o: --json prints the report on stdout")
+	case a.flags.json:
+		f.format = "json"
+	case f.format == "":
+		f.format = "text"
+	}
+	if err := oneOf("--output", f.format, "text", "tap", "junit", "json"); err != nil {
+		return err
+	}
+	switch {
+	case f.list && f.format != "text" && f.format != "json":
+		return misuse("", "--list and --output %s: a list is text or json", f.format)
+	case f.timeout <= 0:
+		return misuse("", "--timeout: got %s, want a time longer than none", f.timeout)
+	case f.shuffle < -1:
+		return misuse("", "--shuffle: got %d, want a seed, 0 or more", f.shuffle)
+	}
+	return nil
+}
+
+// specDoc is what a run of specs came to, and its JSON.
 type specDoc struct {
 	OK      bool       `json:"ok"`
 	Passed  int        `json:"passed"`
 	Failed  int        `json:"failed"`
 	Pending int        `json:"pending"`
+	NotRun  int        `json:"not_run"`
 	Files   []specFile `json:"files"`
+
+	listed  int
+	began   time.Time
+	took    time.Duration
+	stopped bool // by Ctrl-C
+	left    int  // files that were not begun
 }
 
 type specFile struct {
@@ -75,105 +150,75 @@ type specFile struct {
 	Cases []specCase `json:"cases"`
 }
 
-type specCase struct {
-	Name      string `json:"name"`
-	Status    string `json:"status"`
-	Line      int    `json:"line,omitempty"`
-	MS        int64  `json:"ms"`
-	Message   string `json:"message,omitempty"`
-	Traceback string `json:"traceback,omitempty"`
-}
+// The ends of a case.
+const (
+	casePassed  = "passed"
+	caseFailed  = "failed"
+	casePending = "pending"
+	caseNotRun  = "not_run"
+	caseListed  = "listed"
+)
 
-func (a *app) spec(ctx context.Context, paths []string, f specFlags) error {
-	files, err := specFiles(paths)
-	if err != nil {
-		return err
-	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	began := time.Now()
-	doc := specDoc{Files: []specFile{}}
-	for _, path := range files {
-		file := specFile{path, a.specCases(ctx, path, f)}
-		if interrupted(ctx) {
-			return &fault{code: exitInterrupted, err: errInterrupted}
-		}
-		doc.add(file)
-		if err := a.specReport(file, f.verbose); err != nil {
-			return err
-		}
-	}
-	return a.specEnd(&doc, time.Since(began))
+type specCase struct {
+	Name      string   `json:"name"`
+	Status    string   `json:"status"`
+	File      string   `json:"file"`
+	Line      int      `json:"line,omitempty"`
+	MS        int64    `json:"ms"`
+	Tags      []string `json:"tags,omitempty"`
+	Message   string   `json:"message,omitempty"`
+	Traceback string   `json:"traceback,omitempty"`
 }
 
 func (d *specDoc) add(f specFile) {
 	d.Files = append(d.Files, f)
 	for _, c := range f.Cases {
 		switch c.Status {
-		case "passed":
+		case casePassed:
 			d.Passed++
-		case "pending":
+		case casePending:
 			d.Pending++
+		case caseNotRun:
+			d.NotRun++
+		case caseListed:
+			d.listed++
 		default:
 			d.Failed++
 		}
 	}
-	d.OK = d.Failed == 0
+	d.OK = d.Failed == 0 && d.NotRun == 0
 }
 
-// specReport prints the cases of one file.
-func (a *app) specReport(f specFile, all bool) error {
-	if a.flags.json {
-		return nil
-	}
-	for _, c := range f.Cases {
-		if !all && c.Status == "passed" {
-			continue
-		}
-		style, ok := map[string]string{"passed": "ok     ", "pending": "pending"}[c.Status]
-		if !ok {
-			style = "FAILED "
-		}
-		if err := a.ui.line("%s  %s: %s", a.ui.style(specStyles[c.Status], style), visible(f.File), visible(c.Name)); err != nil {
-			return err
-		}
-		for _, text := range []string{c.Message, c.Traceback} {
-			if text == "" {
-				continue
-			}
-			if err := a.ui.line("%s", indent(text)); err != nil {
-				return err
-			}
-		}
+// cases answers how many cases were chosen.
+func (d *specDoc) cases() int { return d.Passed + d.Failed + d.Pending + d.NotRun + d.listed }
+
+// fault answers what the command ends with.
+func (d *specDoc) fault(f specFlags) error {
+	switch {
+	case d.stopped:
+		return &fault{code: exitInterrupted, err: errInterrupted}
+	case d.cases() == 0:
+		return misuse("knl spec --list names the cases", "no case fits %s", f.choice())
+	case !d.OK && !f.list:
+		return &fault{code: exitRaised}
 	}
 	return nil
 }
 
-func (a *app) specEnd(d *specDoc, took time.Duration) error {
-	total := fmt.Sprintf("%d passed, %d failed, %d pending in %s", d.Passed, d.Failed, d.Pending, count(int64(len(d.Files)), "file"))
-	var err error
-	if a.flags.json {
-		err = a.ui.json(d)
-	} else {
-		err = a.ui.line("%s, %s", total, took.Round(time.Millisecond))
+// choice answers the flags that choose cases.
+func (f *specFlags) choice() string {
+	var flags []string
+	add := func(flag, value string) { flags = append(flags, fmt.Sprintf("%s %q", flag, value)) }
+	if f.filter != "" {
+		add("--filter", f.filter)
 	}
-	if err == nil && !d.OK {
-		return &fault{code: exitRaised}
+	for _, tag := range f.tags {
+		add("--tag", tag)
 	}
-	return err
-}
-
-// specCases runs one file; what keeps it from running is a failed case of the
-// file itself.
-func (a *app) specCases(ctx context.Context, path string, f specFlags) []specCase {
-	h := a.newHost()
-	h.stores.dir, h.stores.mem = memory, store.NewMem()
-	s := script{path: path, host: h, stdout: a.ui.err, env: specEnv(!f.prod), limits: luabind.Limits{Time: f.timeout}}
-	cases, err := s.spec(ctx, f)
-	if err = errors.Join(err, h.stores.close(ctx)); err != nil {
-		cases = append(cases, specCase{Name: "the file runs", Status: "failed", Message: err.Error(), Traceback: scriptTrace(err)})
+	for _, tag := range f.skip {
+		add("--skip-tag", tag)
 	}
-	return cases
+	return strings.Join(flags, " ")
 }
 
 // specEnv answers the environment with dev mode on or off.
@@ -184,108 +229,4 @@ func specEnv(dev bool) func(string) (string, bool) {
 		}
 		return "1", dev
 	}
-}
-
-// spec runs s as a spec. The module spec must offer start(globals), which puts
-// its words there, and run{ text, tags?, skip_tags? }, which runs the cases that
-// were described and answers a list of { name, status, line, ms, message?,
-// traceback? }.
-func (s *script) spec(ctx context.Context, f specFlags) (cases []specCase, err error) {
-	source, err := os.ReadFile(s.path)
-	if err != nil {
-		return nil, err
-	}
-	vm, err := luabind.New(s.config())
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, vm.Close()) }()
-	vm.SetArgs(s.path, nil)
-	if _, err := vm.RunString(ctx, "=spec", `require("spec").start(_G)`); err != nil {
-		return nil, err
-	}
-	if _, err := vm.RunString(ctx, s.path, string(source)); err != nil {
-		return nil, err
-	}
-	values, err := vm.RunString(ctx, "=spec", fmt.Sprintf(`return require("spec").run{ text = %s, tags = %s, skip_tags = %s }`,
-		luaText(f.filter), luaList(f.tags), luaList(f.skip)))
-	if err != nil {
-		return nil, err
-	}
-	text, err := luabind.AppendJSON(nil, values[0], &luabind.Encoding{Name: "cases"})
-	if err != nil || string(text) == "{}" {
-		return nil, err
-	}
-	return cases, json.Unmarshal(text, &cases)
-}
-
-// luaText answers s as a Lua string.
-func luaText(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for i := range len(s) {
-		fmt.Fprintf(&b, `\%03d`, s[i])
-	}
-	return b.String() + `"`
-}
-
-// luaList answers words as a Lua list, nil when there are none.
-func luaList(words []string) string {
-	if len(words) == 0 {
-		return "nil"
-	}
-	texts := make([]string, len(words))
-	for i, w := range words {
-		texts[i] = luaText(w)
-	}
-	return "{ " + strings.Join(texts, ", ") + " }"
-}
-
-// specFiles answers the spec files at paths, each once, sorted within a folder.
-func specFiles(paths []string) ([]string, error) {
-	if len(paths) == 0 {
-		paths = []string{"."}
-		if info, err := os.Stat("spec"); err == nil && info.IsDir() {
-			paths = []string{"spec"}
-		}
-	}
-	var files []string
-	for _, path := range paths {
-		info, err := os.Stat(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, misuse("", "%s: no such file or folder", path)
-		case err != nil:
-			return nil, err
-		case !info.IsDir():
-			files = append(files, path)
-			continue
-		}
-		below, err := specsBelow(path)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, below...)
-	}
-	if len(files) == 0 {
-		return nil, misuse("a spec file is named *_spec.lua", "no spec below %s", strings.Join(paths, ", "))
-	}
-	return slices.Compact(files), nil
-}
-
-// specsBelow walks a folder; folders whose name begins with a dot are left out.
-func specsBelow(dir string) (files []string, err error) {
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		switch {
-		case d.IsDir() && path != dir && strings.HasPrefix(d.Name(), "."):
-			return fs.SkipDir
-		case !d.IsDir() && strings.HasSuffix(d.Name(), "_spec.lua"):
-			files = append(files, path)
-		}
-		return nil
-	})
-	return files, err
 }

@@ -1,25 +1,33 @@
 --- spec.assertions: what assert can say in a spec file.
 --
---    equal(want, got)            ==
---    same(want, got)             the same content, tables looked into
---    is_true is_false is_nil     exactly that value
---    truthy(got)                 neither nil nor false
---    matches(pattern, got)       a text that holds it, or fits the Lua pattern
---    near(want, got, within)     numbers at most that far apart
---    has_error(fn, text?)        fn raises; answers what it raised
+--    equal(want, got)             ==
+--    same(want, got)              the same content, tables looked into
+--    is_true is_false is_nil      exactly that value
+--    truthy(got) falsy(got)       what if takes, or does not take, for true
+--    is_string is_number is_boolean is_table is_function   of that type
+--    matches(pattern, got)        a text that holds it, or fits the Lua pattern
+--    near(want, got, within)      numbers at most that far apart
+--    has_error(fn, text?)         fn raises; answers what it raised
 --    errors_at_line(fn, n, text?) fn raises at its n-th line; 0 is where it opens
+--    called(spy, times?)          the spy was called, so many times
+--    called_with(spy, …)          the spy was called with the same arguments
 --
--- Each but the last two takes a note as one more argument, which stands before
--- the words of a failure. assert(v, message) is the plain assert. Nothing here
--- counts assertions or goes on after one that failed.
+-- A name may be said as one likes to read it: the words is are was has have does
+-- in front of it, joined by _ or by a dot, mean nothing, and not or no turns it
+-- round: assert.are.equal, assert.is_not_nil, assert.has_no.error(fn). A plural
+-- is the same word. assert.spy(s).was_not.called_with(…) names the spy first.
+--
+-- Those with a fixed number of arguments take a note as one more, which stands
+-- before the words of a failure. assert(v, message) is the plain assert. Nothing
+-- here counts assertions or goes on after one that failed.
 --
 -- Example:
 --
 --    assert.same({ 1, { a = 2 } }, std.json.decode('[1, { "a": 2 }]'))
 --    assert.errors_at_line(function() std.time.sleep(-1) end, 0, "want seconds")
 
+local judges = require("spec.judges")
 local place = require("spec.place")
-local show = require("spec.show")
 
 local M = {}
 
@@ -31,156 +39,80 @@ local failure_meta = {
   end,
 }
 
-local function fail(note, text, ...)
-  if select("#", ...) > 0 then
-    text = text:format(...)
-  end
-  if note ~= nil then
-    text = tostring(note) .. ": " .. text
-  end
+local function fail(text)
   local file, line = place.outside()
   local failure = { assertion = true, message = text, file = file, line = line }
   error(setmetatable(failure, failure_meta), 0)
 end
 
--- A mistake in the spec itself.
-local function misuse(text, ...)
-  local file, line = place.outside()
-  error(("%s:%d: assert."):format(file, line) .. text:format(...), 0)
+-- The words of a failure: a note, the assertion, what is wrong.
+local function worded(judge, turned, wrong, note)
+  local text = (turned and "not " or "") .. judge.name .. ":"
+  text = text .. (wrong:find("^\n") and "" or " ") .. wrong
+  return note ~= nil and tostring(note) .. ": " .. text or text
 end
 
---- Wants got == want.
----@param want any
----@param got any
----@param note? string
-function M.equal(want, got, note)
-  if want ~= got then
-    local how = show.differences(want, got)[1] or "want the very value, got one like it"
-    fail(note, "equal: %s", how)
+-- Judges the arguments, turned round when the name had a not.
+local function apply(judge, turned, ...)
+  local holds, says, answer = judge.of(...)
+  if holds ~= turned then
+    return answer
   end
+  local note = judge.takes and select(judge.takes + 1, ...)
+  fail(worded(judge, turned, says(turned), note))
 end
 
---- Wants the same content.
----@param want any
----@param got any
----@param note? string
-function M.same(want, got, note)
-  local all = show.differences(want, got)
-  if #all > 0 then
-    fail(note, "same: %s", #all == 1 and all[1] or "\n  " .. table.concat(all, "\n  "))
+for name, judge in pairs(judges.all) do
+  M[name] = function(...)
+    return apply(judge, false, ...)
   end
 end
 
-local function exactly(word, value)
-  return function(got, note)
-    if got ~= value then
-      fail(note, "%s: want %s, got %s", word, tostring(value), show.show(got))
-    end
-  end
-end
-
---- Wants true.
-M.is_true = exactly("is_true", true)
---- Wants false.
-M.is_false = exactly("is_false", false)
---- Wants nil.
-M.is_nil = exactly("is_nil", nil)
-
---- Wants neither nil nor false.
----@param got any
----@param note? string
-function M.truthy(got, note)
-  if not got then
-    fail(note, "truthy: got %s", tostring(got))
-  end
-end
-
--- Whether text holds what is wanted, as it stands or as a pattern.
-local function fits(text, wanted)
-  if text:find(wanted, 1, true) then
-    return true
-  end
-  local ok, at = pcall(string.find, text, wanted)
-  return ok and at ~= nil
-end
-
---- Wants a text that holds pattern as it stands, or fits it as a Lua pattern.
----@param pattern string
----@param got string
----@param note? string
-function M.matches(pattern, got, note)
-  if type(pattern) ~= "string" then
-    misuse("matches: argument 1: got %s, want a pattern", type(pattern))
-  end
-  if type(got) ~= "string" or not fits(got, pattern) then
-    fail(note, "matches: want %s, got %s", show.show(pattern), show.show(got))
-  end
-end
-
---- Wants a number at most within away from want.
----@param want number
----@param got number
----@param within number
----@param note? string
-function M.near(want, got, within, note)
-  if type(want) ~= "number" or type(within) ~= "number" then
-    local got_types = type(want) .. " and " .. type(within)
-    misuse("near: got %s, want a number and how far it may be away", got_types)
-  end
-  if type(got) ~= "number" or not (math.abs(want - got) <= within) then
-    fail(note, "near: want %s ± %s, got %s", tostring(want), tostring(within), show.show(got))
-  end
-end
-
-local function raised_by(word, fn, wanted)
-  local meta = getmetatable(fn)
-  if type(fn) ~= "function" and not (type(meta) == "table" and meta.__call) then
-    misuse("%s: argument 1: got %s, want a function", word, type(fn))
-  end
-  local failure = place.attempt(fn)
-  if not failure then
-    fail(nil, "%s: nothing was raised, want %s", word, wanted and show.show(wanted) or "an error")
-  end
-  if wanted ~= nil and not fits(failure.message, wanted) then
-    fail(nil, "%s: want %s, got %s", word, show.show(wanted), show.show(failure.message))
-  end
-  return failure
-end
-
---- Wants fn to raise, with text in what it raises when text is given.
----@param fn fun()
----@param text? string held as it stands, or fits as a Lua pattern
----@return any raised
-function M.has_error(fn, text)
-  return raised_by("has_error", fn, text).raised
-end
-
---- Wants fn to raise at its n-th line; line 0 is where the function opens.
----@param fn fun()
----@param n integer
----@param text? string held as it stands, or fits as a Lua pattern
----@return any raised
-function M.errors_at_line(fn, n, text)
-  if type(fn) ~= "function" or type(n) ~= "number" then
-    local got_types = type(fn) .. " and " .. type(n)
-    misuse("errors_at_line: got %s, want a function and the number of its line", got_types)
-  end
-  local failure = raised_by("errors_at_line", fn, text)
-  local info = debug.getinfo(fn)
-  if failure.file ~= info.short_src or failure.line ~= info.linedefined + n then
-    fail(nil, "errors_at_line: want it at %s:%d, got %s:%s: %s", info.short_src,
-      info.linedefined + n, tostring(failure.file), tostring(failure.line), failure.message)
-  end
-  return failure.raised
-end
-
-local function words()
+local function known()
   local names = {}
-  for name in pairs(M) do
+  for name in pairs(judges.all) do
     names[#names + 1] = name
   end
   table.sort(names)
   return table.concat(names, ", ")
+end
+
+local say
+
+-- What stands behind the words said so far: a table of the words to come.
+local function so_far(said)
+  return setmetatable({}, {
+    __index = function(_, word)
+      return say(word, said)
+    end,
+  })
+end
+
+-- The assertion that a name says, or the table of what may follow. said holds
+-- turned, the spy when one was named, and the name for mistakes.
+function say(name, said)
+  local full = said.name .. "." .. tostring(name)
+  local turned, rest = judges.read(name)
+  turned = turned ~= said.turned
+  if rest == "" then
+    return so_far({ turned = turned, spy = said.spy, name = full })
+  elseif rest == "spy" or rest == "stub" then
+    return function(spy)
+      return so_far({ turned = turned, spy = spy, name = full })
+    end
+  end
+  local judge = judges.named(rest)
+  if not judge then
+    place.mistake("%s: no such assertion (known: %s)", full, known())
+  elseif turned and judge.one_way then
+    place.mistake("%s: cannot be turned round", full)
+  end
+  return function(...)
+    if said.spy ~= nil then
+      return apply(judge, turned, said.spy, ...)
+    end
+    return apply(judge, turned, ...)
+  end
 end
 
 return setmetatable(M, {
@@ -190,7 +122,7 @@ return setmetatable(M, {
     end
     error(message == nil and "assertion failed!" or message, 2)
   end,
-  __index = function(_, word)
-    error(("assert.%s: no such assertion (known: %s)"):format(tostring(word), words()), 2)
+  __index = function(_, name)
+    return say(name, { turned = false, name = "assert" })
   end,
 })

@@ -1,7 +1,7 @@
 --- spec.place: where in a spec file something happened.
 --
 -- attempt runs a function and reads what it raised; outside finds the caller of
--- the vocabulary. It judges nothing.
+-- the vocabulary, and mistake raises there. It judges nothing.
 --
 -- Example:
 --
@@ -13,9 +13,10 @@ local M = {}
 -- The source files of the vocabulary.
 local own = { [debug.getinfo(1).short_src] = true }
 
---- Adds the calling file to those that are not a place in a spec.
-function M.hide()
-  own[debug.getinfo(2).short_src] = true
+--- Adds a file to those that are not a place in a spec.
+---@param fn? function any function of that file; nothing: the calling file
+function M.hide(fn)
+  own[debug.getinfo(fn or 2).short_src] = true
 end
 
 --- The innermost caller outside the vocabulary.
@@ -34,8 +35,17 @@ function M.outside()
   end
 end
 
+--- Raises a mistake in the spec itself, at the line that made it.
+---@param text string a format
+---@param ... any
+function M.mistake(text, ...)
+  local file, line = M.outside()
+  error(("%s:%d: %s"):format(file, line, text:format(...)), 0)
+end
+
 -- The lines of a traceback that lie between the vocabulary's own frames: what
--- the case did, without how it was called and how it was judged.
+-- the case did, without how it was called and how it was judged. A frame of Go
+-- is no place, and one lost to a tail call stands below the one it led to.
 local function trimmed(trace)
   local kept = {}
   for line in trace:gmatch("[^\n]+") do
@@ -44,7 +54,7 @@ local function trimmed(trace)
       if #kept > 0 then
         break
       end
-    elseif line:find("^\t") and not (#kept == 0 and line:find("[Go]", 1, true)) then
+    elseif file or #kept > 0 and line:find("^\t") then
       kept[#kept + 1] = line
     end
   end

@@ -1,8 +1,7 @@
---- spec.show: values as text, and what two values differ in.
+--- spec.show: values as text.
 --
--- show(v) writes a value on one line, the keys of a table sorted. differences
--- lists the places where two values differ, as text. It compares what tables
--- hold and not their metatables; what is no table is equal when == says so.
+-- show(v) writes a value on one line, the keys of a table sorted; a long one is
+-- cut. The others are what spec.diff writes with. Nothing here compares.
 --
 -- Example:
 --
@@ -12,11 +11,13 @@
 local M = {}
 
 local DEPTH, WIDTH = 5, 240 -- what show writes of one value
-local MOST = 12 -- differences that are listed
 
 local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ['"'] = '\\"', ["\\"] = "\\\\" }
 
-local function quoted(s)
+--- A text in quotes, control characters as escapes.
+---@param s string
+---@return string
+function M.quoted(s)
   return '"' .. s:gsub('[%c"\\]', function(c)
     return escapes[c] or ("\\%d"):format(c:byte())
   end) .. '"'
@@ -32,7 +33,10 @@ local function order(a, b)
   return tostring(a) < tostring(b)
 end
 
-local function sorted_keys(...)
+--- The keys of some tables, each once, in one order.
+---@param ... table
+---@return any[]
+function M.sorted_keys(...)
   local keys, seen = {}, {}
   for _, t in ipairs({ ... }) do
     for key in pairs(t) do
@@ -46,16 +50,19 @@ local function sorted_keys(...)
   return keys
 end
 
-local function name(key)
+--- A key as a constructor writes it.
+---@param key any
+---@return string
+function M.name(key)
   if type(key) == "string" and key:find("^[%a_][%w_]*$") then
     return key
   end
-  return "[" .. (type(key) == "string" and quoted(key) or tostring(key)) .. "]"
+  return "[" .. (type(key) == "string" and M.quoted(key) or tostring(key)) .. "]"
 end
 
 local function text_of(v, depth, open)
   if type(v) == "string" then
-    return quoted(v)
+    return M.quoted(v)
   elseif type(v) ~= "table" then
     return tostring(v)
   elseif open[v] then
@@ -65,9 +72,9 @@ local function text_of(v, depth, open)
   end
   open[v] = true
   local parts = {}
-  for _, key in ipairs(sorted_keys(v)) do
+  for _, key in ipairs(M.sorted_keys(v)) do
     local value = text_of(v[key], depth - 1, open)
-    parts[#parts + 1] = key == #parts + 1 and value or name(key) .. " = " .. value
+    parts[#parts + 1] = key == #parts + 1 and value or M.name(key) .. " = " .. value
   end
   open[v] = nil
   return #parts == 0 and "{}" or "{ " .. table.concat(parts, ", ") .. " }"
@@ -89,71 +96,6 @@ end
 ---@return string
 function M.show(v)
   return cut(text_of(v, DEPTH, {}), WIDTH)
-end
-
-local function lines(text)
-  local out = {}
-  for line in (text .. "\n"):gmatch("(.-)\n") do
-    out[#out + 1] = line
-  end
-  return out
-end
-
--- Long texts differ in a line, short ones as a whole.
-local function text_difference(want, got)
-  if #want < WIDTH and #got < WIDTH and not (want .. got):find("\n") then
-    return ("want %s, got %s"):format(quoted(want), quoted(got))
-  end
-  local a, b = lines(want), lines(got)
-  for i = 1, math.max(#a, #b) do
-    if a[i] ~= b[i] then
-      local function line(s)
-        return s and M.show(s) or "the end"
-      end
-      return ("line %d: want %s, got %s"):format(i, line(a[i]), line(b[i]))
-    end
-  end
-end
-
-local function nan(v)
-  return v ~= v
-end
-
-local function compare(want, got, path, out, met)
-  if want == got or nan(want) and nan(got) then
-    return
-  end
-  if type(want) == "table" and type(got) == "table" then
-    if met[want] == got then
-      return
-    end
-    met[want] = got
-    for _, key in ipairs(sorted_keys(want, got)) do
-      local step = type(key) == "string" and key:find("^[%a_][%w_]*$") and "." .. key or name(key)
-      compare(want[key], got[key], path .. step, out, met)
-    end
-    return
-  end
-  local what = type(want) == "string" and type(got) == "string" and text_difference(want, got)
-    or ("want %s, got %s"):format(M.show(want), M.show(got))
-  out[#out + 1] = (path == "" and "" or path .. ": ") .. what
-end
-
---- The places where got differs from want, none when they are the same.
----@param want any
----@param got any
----@return string[]
-function M.differences(want, got)
-  local out = {}
-  compare(want, got, "", out, {})
-  local more = #out - MOST
-  if more > 1 then
-    for i = #out, MOST + 1, -1 do
-      out[i] = nil
-    end
-    out[MOST + 1] = ("and %d more"):format(more)
-  end
-  return out
 end
 
 return M

@@ -1,9 +1,9 @@
---- spec.suite: the tree of blocks and cases that a spec file describes, and its
---- run.
+--- spec.suite: the tree of blocks and cases that a spec file describes.
 --
--- new answers an empty suite: its words describe, run runs what they described.
--- It knows no assertion; what ends a case is what it raises. It does not
--- reorder cases and runs one at a time.
+-- new answers an empty suite: its words describe, plan answers the cases that
+-- were described and the function that runs the next one, run runs them all. It
+-- knows no assertion; what ends a case is what it raises. Cases run one at a
+-- time.
 --
 -- Example:
 --
@@ -11,9 +11,10 @@
 --    suite.words.it("is so", function() assert(1 + 1 == 2) end)
 --    print(suite.run()[1].status) --> passed
 
-local doubles = require("spec.doubles")
+local choice = require("spec.choice")
+local knl = require("knl")
+local perform = require("spec.perform")
 local place = require("spec.place")
-local std = require("std")
 
 local M = {}
 
@@ -22,17 +23,14 @@ place.hide()
 -- A mistake in the use of a word.
 local function want(ok, word, got, wanted)
   if not ok then
-    local file, line = place.outside()
-    error(("%s:%d: %s: got %s, want %s"):format(file, line, word, type(got), wanted), 0)
+    place.mistake("%s: got %s, want %s", word, type(got), wanted)
   end
 end
 
 -- Only pending may be said while a case runs.
 local function describing(self, word)
   if self.running then
-    local file, line = place.outside()
-    local wanted = "called inside a case, want it in a block or at the top of the file"
-    error(("%s:%d: %s: %s"):format(file, line, word, wanted), 0)
+    place.mistake("%s: called inside a case, want it in a block or at the top of the file", word)
   end
 end
 
@@ -60,6 +58,17 @@ local function add(self, name, fn)
   return case
 end
 
+-- Two cases of one name could not be told apart in a report.
+local function add_once(self, word, name, fn)
+  local key = table.concat(path_of(self.block, name), "\0")
+  local first = self.names[key]
+  if first then
+    place.mistake("%s: %q stands in this block already, at line %d", word, name, first.line)
+  end
+  self.names[key] = add(self, name, fn)
+  return self.names[key]
+end
+
 local function block_in(parent, name)
   return { name = name, parent = parent, before = {}, after = {}, tags = {} }
 end
@@ -83,7 +92,7 @@ function words.it(self, name, fn)
   describing(self, "it")
   want(type(name) == "string", "it", name, "a name (a string)")
   want(type(fn) == "function", "it", fn, "a function; pending(name) is a case to come")
-  add(self, name, fn)
+  add_once(self, "it", name, fn)
 end
 
 function words.pending(self, name, fn)
@@ -92,7 +101,7 @@ function words.pending(self, name, fn)
   end
   want(type(name) == "string", "pending", name, "a name (a string)")
   want(fn == nil or type(fn) == "function", "pending", fn, "a function or nothing")
-  add(self, name).pending = true
+  add_once(self, "pending", name).pending = true
 end
 
 function words.before_each(self, fn)
@@ -117,148 +126,64 @@ function words.tags(self, ...)
   end
 end
 
-local function tagged(case, names)
-  for _, name in ipairs(names or {}) do
-    local of = case.block
-    while of do
-      if of.tags[name] then
-        return true
-      end
-      of = of.parent
-    end
-  end
-  return false
-end
-
-local function chosen(case, choice)
-  if choice.text and not case.name:find(choice.text, 1, true) then
-    return false
-  end
-  return (not choice.tags or tagged(case, choice.tags)) and not tagged(case, choice.skip_tags)
-end
-
-local choice_keys = { text = true, tags = true, skip_tags = true }
-
-local function choice_of(given)
-  if given == nil or type(given) == "string" then
-    return { text = given }
-  end
-  for key in pairs(given) do
-    if not choice_keys[key] then
-      error(("spec.run: unknown option %q (known: skip_tags, tags, text)"):format(tostring(key)), 0)
-    end
-  end
-  return given
-end
-
--- The blocks around a case, outermost first.
-local function blocks_of(case)
-  local list, of = {}, case.block
-  while of do
-    table.insert(list, 1, of)
-    of = of.parent
-  end
-  return list
-end
-
-local function run_all(hooks, what)
-  for _, hook in ipairs(hooks) do
-    local failure = place.attempt(hook)
-    if failure then
-      failure.message = what .. ": " .. failure.message
-      return failure
-    end
-  end
-end
-
--- Runs the hooks and the body; the hooks behind are those of the blocks whose
--- hooks before have begun.
-local function perform(case)
-  local failure
-  local entered = {}
-  for _, of in ipairs(blocks_of(case)) do
-    table.insert(entered, 1, of)
-    failure = run_all(of.before, "before_each")
-    if failure then
-      break
-    end
-  end
-  failure = failure or place.attempt(case.fn)
-  for _, of in ipairs(entered) do
-    local late = run_all(of.after, "after_each")
-    if late and failure then
-      failure.message = failure.message .. "\n" .. late.message
-    end
-    failure = failure or late
-  end
-  return failure
-end
-
-local function run_case(self, case)
-  if not case.fn then
-    return case.broken
-  end
-  local failure
-  self.running = case
-  std.task.scope("case", function(scope)
-    failure = perform(case)
-    if failure then
-      scope:cancel()
-    end
-  end)
-  doubles.restore()
-  self.running = nil
-  return failure
-end
-
-local function result_of(self, case)
-  local began = std.time.monotonic()
-  local failure = run_case(self, case)
-  local result = {
+local function planned(case)
+  return {
     name = case.name,
     path = case.path,
-    status = "passed",
     file = case.file,
     line = case.line,
-    ms = math.floor((std.time.monotonic() - began) * 1000),
+    tags = knl.array(choice.tags_of(case)),
   }
-  if case.pending or failure and failure.pending then
-    result.status = "pending"
-    result.message = failure and failure.pending ~= "" and failure.pending or nil
-  elseif failure then
-    result.status, result.message, result.traceback = "failed", failure.message, failure.traceback
-    result.file, result.line = failure.file or case.file, failure.line or case.line
-  end
-  return result
 end
 
-local function run(self, choice)
-  local by = choice_of(choice)
-  local results = {}
-  for _, case in ipairs(self.cases) do
-    if chosen(case, by) then
-      results[#results + 1] = result_of(self, case)
-    end
+-- The chosen cases, and what runs the next of them each time it is called.
+local function plan(self, by)
+  local chosen = choice.of(self.cases, by)
+  local list, at = knl.array(), 0
+  for i, case in ipairs(chosen) do
+    list[i] = planned(case)
   end
-  return results
+  return list, function()
+    at = at + 1
+    if not chosen[at] then
+      return nil
+    end
+    self.running = true
+    local result = perform.case(chosen[at])
+    self.running = false
+    return result
+  end
 end
 
 ---@class suite
 ---@field words table<string, function> describe it before_each after_each pending tags
----@field run fun(choice?: string|spec.choice): spec.result[] runs the chosen cases in order
+---@field plan fun(choice?: string|spec.choice): spec.case[], fun(): spec.result?
+---@field run fun(choice?: string|spec.choice): spec.result[]
+---@field count fun(): integer how many cases were described
 
 --- An empty suite.
 ---@return suite
 function M.new()
-  local self = { block = block_in(nil, ""), cases = {} }
+  local self = { block = block_in(nil, ""), cases = {}, names = {}, running = false }
   local suite = { words = {} }
   for name, word in pairs(words) do
     suite.words[name] = function(...)
       return word(self, ...)
     end
   end
-  function suite.run(choice)
-    return run(self, choice)
+  function suite.plan(by)
+    return plan(self, by)
+  end
+  function suite.run(by)
+    local _, next_result = plan(self, by)
+    local results = {}
+    for result in next_result do
+      results[#results + 1] = result
+    end
+    return results
+  end
+  function suite.count()
+    return #self.cases
   end
   return suite
 end

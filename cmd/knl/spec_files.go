@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// specFiles answers the spec files at paths, each once, sorted within a folder.
+func specFiles(paths []string) ([]string, error) {
+	if len(paths) == 0 {
+		paths = []string{"."}
+		if info, err := os.Stat("spec"); err == nil && info.IsDir() {
+			paths = []string{"spec"}
+		}
+	}
+	var files []string
+	for _, path := range paths {
+		found, err := specsAt(path)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, found...)
+	}
+	if len(files) == 0 {
+		return nil, misuse("a spec file is named *_spec.lua", "no spec below %s", strings.Join(paths, ", "))
+	}
+	return eachOnce(files), nil
+}
+
+// specsAt answers the spec files at a path: a file, whatever its name, or those
+// below a folder.
+func specsAt(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, misuse("", "%s: no such file or folder", path)
+	case err != nil:
+		return nil, misuse("", "%s", err)
+	case !info.IsDir() && filepath.Ext(path) != ".lua":
+		return nil, misuse("", "%s: is no Lua file", path)
+	case !info.IsDir():
+		return []string{path}, nil
+	}
+	return specsBelow(path)
+}
+
+// specsBelow walks a folder; folders whose name begins with a dot are left out.
+func specsBelow(dir string) (files []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch {
+		case d.IsDir() && path != dir && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case !d.IsDir() && strings.HasSuffix(d.Name(), "_spec.lua"):
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files, err
+}
+
+// eachOnce answers paths without those that name a file a second time.
+func eachOnce(paths []string) (out []string) {
+	seen := map[string]bool{}
+	for _, path := range paths {
+		if key := filepath.Clean(path); !seen[key] {
+			seen[key] = true
+			out = append(out, path)
+		}
+	}
+	return out
+}
