@@ -8,5 +8,5 @@ import "embed"
 
 // FS is rooted where require looks: the module a.b is a/b.lua or a/b/init.lua.
 //
-//go:embed spec/*.lua tools/*.lua
+//go:embed policy/*.lua spec/*.lua supervisor/*.lua tools/*.lua
 var FS embed.FS

@@ -31,8 +31,9 @@ import (
 // speed moves by a factor within minutes, so only the ratios mean anything.
 // `make bench` prints them.
 
-// benchLoop answers a function that makes one beat of one session: about 6 KB in
-// 5 events, for the model's text, one call and its result are that large.
+// benchLoop answers a function that makes n beats of one session and calls each
+// after every one: about 6 KB in 5 events, for the model's text, one call and its
+// result are that large.
 const benchLoop = `
 local knl, ports = require("knl"), require("ports")
 local opts = ...
@@ -51,9 +52,12 @@ local device = knl.device{
   end or nil,
 }
 if s:len() == 2 then s:append{ kind = "msg_user", data = { content = "look at the files" } } end
-return function()
-  local o = knl.beat(s, device)
-  if o.status ~= "ok" then error(o.status .. ": " .. tostring(o.detail or o.reason)) end
+return function(n, each)
+  for _ = 1, n do
+    local o = knl.beat(s, device)
+    if o.status ~= "ok" then error(o.status .. ": " .. tostring(o.detail or o.reason)) end
+    each()
+  end
   return s:id()
 end
 `
@@ -80,10 +84,9 @@ func (b *bench) open() {
 
 func (b *bench) close() { require.NoError(b.tb, b.st.Close()) }
 
-// probe is one synced commit of 2 KB, timed.
-func (b *bench) probe() time.Duration {
-	body := make([]byte, 2048)
-	_, _ = rand.Read(body)
+// probe is one synced commit of that many bytes, timed.
+func (b *bench) probe(size int) time.Duration {
+	body := []byte(randomText(size))
 	at := time.Now()
 	c, err := b.st.Apply(context.Background(), &store.Batch{Appends: []store.Append{{
 		Stream: "probe", Expect: b.probed, Records: []store.Record{{Body: body}}, State: []byte("{}"),
@@ -102,8 +105,8 @@ type loopOptions struct {
 	text    int // bytes of the model's text and of a result
 }
 
-// loop starts benchLoop in a VM of its own and answers one beat of it.
-func (b *bench) loop(o loopOptions) (beat func() string, done func()) {
+// loop starts benchLoop in a VM of its own and answers its function.
+func (b *bench) loop(o loopOptions) (beats func(n int, each func()) string, done func()) {
 	host := &luabind.Kernel{Open: func(string) (store.Store, error) { return b.st, nil }}
 	vm, err := luabind.New(luabind.Config{
 		Modules: append(luabind.KnlModules(host), luabind.PortsModule(&luabind.Ports{Registry: port.Registry{}})),
@@ -133,12 +136,18 @@ func (b *bench) loop(o loopOptions) (beat func() string, done func()) {
 	require.NoError(b.tb, err)
 	out, err := vm.Run(ctx, chunk, opts)
 	require.NoError(b.tb, err)
-	return func() string {
-		id, err := vm.Run(ctx, out[0])
+	return func(n int, each func()) string {
+		id, err := vm.Run(ctx, out[0], lua.LNumber(n), l.NewFunction(func(*lua.LState) int {
+			each()
+			return 0
+		}))
 		require.NoError(b.tb, err)
 		return id[0].String()
 	}, func() { require.NoError(b.tb, vm.Close()) }
 }
+
+// nothing is done after a beat.
+func nothing() {}
 
 func randomText(n int) string {
 	raw := make([]byte, n*3/4+1)
@@ -162,46 +171,66 @@ func cpu() time.Duration {
 
 // BenchmarkBeat: a beat with a read tool costs at most 1.3 P + 100 µs, one with
 // an effectful tool at most 2.2 P + 100 µs; beside the flush at most 100 µs of
-// CPU. over-P is (beat - 100 µs) / P.
+// CPU. over-P is (beat - 100 µs) / P. The flush is what the bytes of a beat cost
+// the process when nothing but synced commits are made of them: one for a read
+// tool, two for an effectful one.
 func BenchmarkBeat(b *testing.B) {
 	for effects, limit := range map[string]float64{"read": 1.3, "write": 2.2} {
 		b.Run(effects, func(b *testing.B) {
+			syncs := int(limit)
 			h := newBench(b)
 			defer h.close()
 			const warm = 500 // until the heap and the memtable have their size
 			n := max(b.N, 1500)
-			beat, done := h.loop(loopOptions{effects: effects, beats: warm + 2*n, last: 8, text: 1900})
+			loop, done := h.loop(loopOptions{effects: effects, beats: warm + 2*n, last: 8, text: 1900})
 			defer done()
-			for range warm {
-				beat()
-			}
-			var probes, beats []time.Duration
-			for range n {
-				probes = append(probes, h.probe())
-				at := time.Now()
-				beat()
-				beats = append(beats, time.Since(at))
-			}
-			from := cpu()
-			for range n {
-				beat()
-			}
-			perBeat := (cpu() - from) / time.Duration(n)
-			from = cpu()
-			for range n {
-				h.probe()
-			}
-			perProbe := (cpu() - from) / time.Duration(n)
-			p, m := median(probes), median(beats)
+			loop(warm, nothing)
+			p, m := h.turns(n, loop)
 			b.ReportMetric(micros(p), "P-µs")
 			b.ReportMetric(micros(m), "beat-µs")
 			b.ReportMetric(float64(m-100*time.Microsecond)/float64(p), "over-P")
 			b.ReportMetric(limit, "limit-P")
-			b.ReportMetric(micros(perBeat), "cpu-µs/beat")
-			b.ReportMetric(micros(perBeat-perProbe), "cpu-µs-beside-flush")
+			beat, flush := cpuOf(n, func(k int) { loop(k, nothing) }, func(k int) {
+				for range k * syncs {
+					h.probe(beatBytes / syncs)
+				}
+			})
+			b.ReportMetric(micros(beat), "cpu-µs/beat")
+			b.ReportMetric(micros(beat-flush), "cpu-µs-beside-flush")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
+}
+
+// beatBytes is what a beat of benchLoop writes.
+const beatBytes = 6 << 10
+
+// turns makes n commits of 2 KB and n beats in turn and answers both medians.
+func (b *bench) turns(n int, loop func(int, func()) string) (p, beat time.Duration) {
+	var probes, beats []time.Duration
+	at := time.Now()
+	loop(n, func() {
+		beats = append(beats, time.Since(at))
+		probes = append(probes, b.probe(2<<10))
+		at = time.Now()
+	})
+	return median(probes), median(beats)
+}
+
+// cpuOf answers the CPU time of the process for one thing that each function
+// does k of. They take turns, for the speed of the machine moves, and the
+// medians count.
+func cpuOf(n int, fns ...func(k int)) (first, second time.Duration) {
+	const k = 50
+	took := make([][]time.Duration, len(fns))
+	for range n / k {
+		for i, fn := range fns {
+			from := cpu()
+			fn(k)
+			took[i] = append(took[i], (cpu()-from)/k)
+		}
+	}
+	return median(took[0]), median(took[1])
 }
 
 // BenchmarkFlat: the 10,000th beat costs at most 1.3 × the 10th, and a session of
@@ -210,27 +239,26 @@ func BenchmarkFlat(b *testing.B) {
 	h := newBench(b)
 	const long, window = 10_000, 400
 	options := loopOptions{effects: "read", beats: long + 1, last: 8, text: 1900}
-	beat, done := h.loop(options)
+	loop, done := h.loop(options)
 	var early, late []time.Duration
-	var id string
-	for i := range long {
-		at := time.Now()
-		id = beat()
+	i, at := 0, time.Now()
+	id := loop(long, func() {
 		switch d := time.Since(at); {
 		case i >= 9 && i < 9+window:
 			early = append(early, d)
 		case i >= long-window:
 			late = append(late, d)
 		}
-	}
+		i, at = i+1, time.Now()
+	})
 	done()
 	h.close()
-	at := time.Now()
+	at = time.Now()
 	h.open()
 	opened := time.Since(at)
 	options.session = id
-	beat, done = h.loop(options)
-	beat()
+	loop, done = h.loop(options)
+	loop(1, nothing)
 	resumed := time.Since(at)
 	done()
 	h.close()
@@ -246,9 +274,9 @@ func BenchmarkFlat(b *testing.B) {
 // second of one, driven by an embedding program and by scripts, each in a VM of
 // its own. What bounds the second is the CPU.
 func BenchmarkSessions(b *testing.B) {
-	for name, start := range map[string]func(*bench, int) (func() string, func()){
+	for name, start := range map[string]starter{
 		"go": (*bench).goLoop,
-		"lua": func(h *bench, beats int) (func() string, func()) {
+		"lua": func(h *bench, beats int) (func(int, func()) string, func()) {
 			return h.loop(loopOptions{effects: "read", beats: beats, last: 8, text: 1900})
 		},
 	} {
@@ -269,30 +297,29 @@ func BenchmarkSessions(b *testing.B) {
 	}
 }
 
+// starter begins a session that can make that many beats.
+type starter func(b *bench, beats int) (loop func(n int, each func()) string, done func())
+
 // rate answers the beats a second of that many sessions.
-func (b *bench) rate(start func(*bench, int) (func() string, func()), sessions, each int) float64 {
-	beats := make([]func() string, sessions)
-	for i := range beats {
-		beat, done := start(b, each+1)
+func (b *bench) rate(start starter, sessions, each int) float64 {
+	loops := make([]func(int, func()) string, sessions)
+	for i := range loops {
+		loop, done := start(b, each+1)
 		defer done()
-		beat()
-		beats[i] = beat
+		loop(1, nothing)
+		loops[i] = loop
 	}
 	var wg sync.WaitGroup
 	at := time.Now()
-	for _, beat := range beats {
-		wg.Go(func() {
-			for range each {
-				beat()
-			}
-		})
+	for _, loop := range loops {
+		wg.Go(func() { loop(each, nothing) })
 	}
 	wg.Wait()
 	return float64(sessions*each) / time.Since(at).Seconds()
 }
 
 // goLoop is the loop of benchLoop in Go.
-func (b *bench) goLoop(int) (beat func() string, done func()) {
+func (b *bench) goLoop(int) (loop func(n int, each func()) string, done func()) {
 	ctx, n := context.Background(), 0
 	k := kernel.New(b.st, kernel.Options{})
 	s, err := k.Open(ctx, kernel.Open{Grant: &kernel.Grant{Amount: 1e9}})
@@ -318,11 +345,14 @@ func (b *bench) goLoop(int) (beat func() string, done func()) {
 	require.NoError(b.tb, err)
 	_, err = s.Append(ctx, kernel.Draft{Kind: kernel.MsgUser, Data: json.RawMessage(`{"content":"look at the files"}`)})
 	require.NoError(b.tb, err)
-	return func() string {
-		out := kernel.Beat(ctx, s, d, kernel.BeatOptions{})
-		require.Equal(b.tb, kernel.StatusOK, out.Status, "%v", out.Detail)
+	return func(n int, each func()) string {
+		for range n {
+			out := kernel.Beat(ctx, s, d, kernel.BeatOptions{})
+			require.Equal(b.tb, kernel.StatusOK, out.Status, "%v", out.Detail)
+			each()
+		}
 		return s.ID()
-	}, func() {}
+	}, nothing
 }
 
 // BenchmarkDisk: a session of 200 beats takes at most 1.5 × the bytes of its
@@ -333,10 +363,8 @@ func BenchmarkDisk(b *testing.B) {
 		b.Run(fmt.Sprintf("%dB", size), func(b *testing.B) {
 			bytesOf := func(beats int) float64 {
 				h := newBench(b)
-				beat, done := h.loop(loopOptions{effects: "read", beats: beats, text: size})
-				for range beats {
-					beat()
-				}
+				loop, done := h.loop(loopOptions{effects: "read", beats: beats, text: size})
+				loop(beats, nothing)
 				done()
 				require.NoError(b, h.st.Compact(context.Background()))
 				h.close()

@@ -39,6 +39,7 @@ var layout = map[string][]string{
 	"lua/supervisor":         {"*.lua"},
 	"lua/tools":              {"*.lua"},
 	"shapes":                 {"*.go", "*.lua"},
+	"shapes/lshape":          {"*.lua"},
 	"spec":                   {"*.go", "*_spec.lua"},
 	"docs":                   {"*.md"},
 }
@@ -87,7 +88,7 @@ var imports = map[string]rule{
 		tests: "kernel/pebblestore lua",
 	},
 	"cmd/knl": {
-		may: "kernel kernel/store kernel/pebblestore kernel/sockstore luabind lua port port/script shapes " +
+		may: "kernel kernel/store kernel/pebblestore kernel/sockstore luabind lua port port/script shapes spec " +
 			"github.com/spf13/cobra github.com/spf13/pflag charm.land/fang/v2 charm.land/lipgloss/v2/... github.com/charmbracelet/colorprofile " +
 			"github.com/charmbracelet/x/term github.com/charmbracelet/x/ansi",
 		tests: "github.com/rogpeppe/go-internal/testscript",
@@ -102,12 +103,12 @@ var imports = map[string]rule{
 // own modules everywhere, else the first part of the name ("policy" covers
 // "policy.window").
 var requires = map[string]string{
-	"lua/policy":     "lshape policy.shapes",
+	"lua/policy":     "lshape policy.canonical policy.cuts policy.log policy.shapes policy.space policy.toolset",
 	"lua/prompt":     "lshape policy prompt",
 	"lua/spec":       "lshape spec",
-	"lua/supervisor": "lshape policy",
+	"lua/supervisor": "lshape supervisor",
 	"lua/tools":      "lshape tools",
-	"shapes":         "",
+	"shapes/lshape":  "lshape",
 }
 
 // hostModules are the modules that Go makes; every Lua file may require them.

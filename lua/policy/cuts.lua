@@ -1,0 +1,158 @@
+--- policy.cuts: where a log can be cut, and the widest cut that a room holds.
+--
+-- Cut k is the last k beats of a log, the one behind them all the log as it is.
+-- Each holds all that the one before it holds, so the widest that fits is found
+-- by bisection: a request is made and counted for O(log k) of them, and no more
+-- of the log is read than what may fit.
+--
+-- It decides nothing: policy.window says what is cut, and what of it goes.
+--
+-- Example:
+--
+--    local c = cuts.of({ room = room }, events, device)
+--    local k = c:widest()
+--    return c:request(k)
+
+local knl = require("knl")
+local log = require("policy.log")
+
+local STEPS = { 32, 1024, 32768 } -- what is tried when nothing says how many fit
+local SUMMARY = "Summary of the conversation so far:\n\n"
+
+local M = {}
+
+---@class policy.cuts
+---@field window { tail?: integer, keep_seed?: boolean, from_summary?: boolean, room?: room }
+---@field tokens table<integer, integer> of the cuts that were counted
+---@field limits? table of the room, once it was read
+---@field whole? integer the largest cut, when it was counted
+local methods = {}
+methods.__index = methods
+
+--- The cuts of a log. What they read is kept for one request.
+---@param window { tail?: integer, keep_seed?: boolean, from_summary?: boolean, room?: room }
+---@param events any a session, what a fold is handed, or a list of events
+---@param device device
+---@return policy.cuts
+function M.of(window, events, device)
+  local c = { window = window, events = events, device = device, tails = {}, tokens = {} }
+  return setmetatable(c, methods)
+end
+
+--- Cut k of the log; without k all of it that could be one.
+---@param k? integer
+---@return { events: event[], beats: string[], since?: event, seed?: event[] }
+function methods:tail(k)
+  local key = k or 0
+  if not self.tails[key] then
+    local since = self.window.from_summary and "summary" or nil
+    local from_seed = self.window.keep_seed or false
+    local part, seed = knl.tail(self.events, { last = k, since = since, from_seed = from_seed })
+    if part.since and log.summary(part.since) == "" then -- says nothing, so it stands for nothing
+      part, seed = knl.tail(self.events, { last = k, from_seed = from_seed })
+    end
+    part.seed = seed
+    self.tails[key] = part
+  end
+  return self.tails[key]
+end
+
+--- The largest cut up to k, and whether none is larger.
+---@param k? integer
+---@return integer, boolean
+function methods:up_to(k)
+  local cap = self.window.tail
+  k = cap and math.min(k or cap + 1, cap + 1) or k
+  local n = #self:tail(k).beats
+  if k == nil or n < k then
+    return n + 1, true
+  elseif k == (cap and cap + 1) then
+    return cap, true
+  end
+  return k, false
+end
+
+--- The request that is made of cut k.
+---@param k integer
+---@return table
+function methods:request(k)
+  local part, list = self:tail(k), {}
+  list[#list + 1] = part.seed
+  if part.since then
+    local text = SUMMARY .. log.summary(part.since)
+    list[#list + 1] = { kind = "msg_user", data = { content = text } }
+  end
+  list[#list + 1] = part.events
+  return knl.fold(list, self.device)
+end
+
+--- Whether the room holds the request of cut k.
+---@param k integer
+---@return boolean
+function methods:fits(k)
+  if not self.limits then
+    self.limits = self.window.room:limits()
+  end
+  if not self.tokens[k] then
+    self.tokens[k] = self.window.room:count(self:request(k))
+  end
+  return self.tokens[k] <= self.limits.request
+end
+
+-- The cut that the request before this one suggests: what it kept, the beat
+-- since, and the log whole.
+local function guess_of(c)
+  local events = knl.tail(c.events, { last = 1 }).events
+  for i = #events, 1, -1 do
+    if events[i].kind == "llm_request" then
+      local report = log.data(events[i]).window
+      local kept = type(report) == "table" and report.kept
+      return type(kept) == "number" and kept >= 0 and kept % 1 == 0 and kept + 2 or nil
+    end
+  end
+end
+
+local function a_little(k)
+  return math.ceil(k / 16)
+end
+
+-- Two cuts, the first fits (or is 0) and the second does not; or the largest
+-- one, when it fits.
+local function bracket(c, guess)
+  local fitting = 0
+  for _, k in ipairs(guess and { guess, guess + a_little(guess) } or STEPS) do
+    local tried, largest = c:up_to(k)
+    c.whole = largest and tried or nil
+    if not c:fits(tried) then
+      return fitting, tried
+    elseif largest then
+      return tried
+    end
+    fitting = tried
+  end
+  return fitting, (c:up_to()) + 1
+end
+
+--- The largest cut that fits, 0 when none does. Where the last request stopped is
+--- near where this one does, so it is looked for there first.
+---@return integer
+function methods:widest()
+  local guess = guess_of(self)
+  local low, high = bracket(self, guess)
+  if not high then
+    return low
+  end
+  local near = guess and low == 0 and high - a_little(high)
+  while high - low > 1 do
+    local middle = math.max(low + 1, near or math.floor((low + high) / 2))
+    near = nil
+    if self:fits(middle) then
+      low = middle
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+return M
