@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	glua "github.com/yuin/gopher-lua"
 
+	"github.com/knl-run/knl/kernel"
 	"github.com/knl-run/knl/kernel/store"
 	"github.com/knl-run/knl/lua"
 	"github.com/knl-run/knl/luabind"
@@ -109,4 +111,93 @@ func TestFixTheBuildStopsAndResumes(t *testing.T) {
 	assert.Equal(t, "true", text(out, "ok"))
 	assert.Equal(t, "6", text(out, "beats"))
 	assert.Equal(t, id, text(out, "session"))
+}
+
+func TestCodingLoop(t *testing.T) {
+	p := newProject(t)
+	out, printed := p.run(t, "coding_loop.lua", "")
+	assert.Equal(t, "true", text(out, "ok"))
+	assert.Contains(t, printed, "green after 4 beats: bin/coding_loop/")
+}
+
+func TestResearch(t *testing.T) {
+	out, printed := newProject(t).run(t, "research.lua", "")
+	assert.Equal(t, "true", text(out, "ok"))
+	assert.Equal(t, "3", text(out, "found"))
+	assert.Equal(t, "16", text(out, "left"), "three children of one beat each, and the last beat")
+	assert.Contains(t, printed, "What breaks? On What breaks? I found enough.\n")
+}
+
+func TestLongRun(t *testing.T) {
+	p := newProject(t)
+	out, _ := p.run(t, "long_run.lua", "", "40")
+	assert.Equal(t, "true", text(out, "ok"))
+	assert.Equal(t, "40", text(out, "beats"))
+	assert.Equal(t, "3", text(out, "summaries"))
+	assert.Equal(t, "4", text(out, "points"))
+}
+
+func TestBackoff(t *testing.T) {
+	out, printed := newProject(t).run(t, "backoff.lua", "")
+	assert.Equal(t, "3", text(out, "attempts"))
+	assert.Equal(t, "0.25", text(out, "waited"), "its own 0.05 s, then the 0.2 s that the provider asked for")
+	assert.Equal(t, "Here I am.\n", printed)
+}
+
+func TestNudge(t *testing.T) {
+	out, _ := newProject(t).run(t, "nudge.lua", "")
+	assert.Equal(t, "true", text(out, "ok"))
+	assert.Equal(t, "4", text(out, "beats"), "three of one kind, and the one after the nudge")
+}
+
+// A batch that its tokens stop goes on, when it is resumed, with what is left.
+func TestBatchStopsAndResumes(t *testing.T) {
+	p := newProject(t)
+	out, _ := p.run(t, "batch.lua", "", "examples/testdata/broken", "2100")
+	assert.Equal(t, "false", text(out, "ok"))
+	assert.Equal(t, "2", text(out, "reviewed"))
+	assert.Equal(t, "1", text(out, "left"), "a file may take 2,000, and that much is not there a third time")
+	out, printed := p.run(t, "batch.lua", text(out, "session"), "examples/testdata/broken", "9000")
+	assert.Equal(t, "true", text(out, "ok"))
+	assert.Equal(t, "1", text(out, "reviewed"))
+	assert.NotContains(t, printed, "go.mod")
+}
+
+func TestApproval(t *testing.T) {
+	for word, deployed := range map[string]string{"yes": "true", "no": "false"} {
+		t.Run(word, func(t *testing.T) {
+			p := newProject(t)
+			answered := make(chan *glua.LTable)
+			go func() {
+				id := p.wanting(t)
+				out, printed := p.run(t, "approval.lua", "", id, word, "mia")
+				assert.Equal(t, word+`: deploy {"target":"production"}`+"\n", printed)
+				answered <- out
+			}()
+			out, _ := p.run(t, "approval.lua", "")
+			assert.Equal(t, "1", text(<-answered, "answered"))
+			assert.Equal(t, deployed, text(out, "deployed"))
+		})
+	}
+}
+
+// wanting waits until a session asks for permission and answers its id.
+func (p *project) wanting(t *testing.T) string {
+	ctx, k := context.Background(), kernel.New(p.store, kernel.Options{})
+	for {
+		rows, err := k.Sessions(ctx, "", 0)
+		assert.NoError(t, err)
+		for _, row := range rows {
+			s, err := k.Attach(ctx, row.Session)
+			assert.NoError(t, err)
+			events, err := s.Events(ctx, 1)
+			assert.NoError(t, err)
+			for _, ev := range events {
+				if ev.Kind == "permission_wanted" {
+					return s.ID()
+				}
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
