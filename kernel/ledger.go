@@ -27,6 +27,7 @@ type state struct {
 	Tag     string `json:"tag,omitempty"`   // of the latest grant
 	Held    int64  `json:"held,omitempty"`  // reserved by hand and not settled
 	First   int64  `json:"first,omitempty"` // seq of the first event with a beat
+	Beats   int64  `json:"beats,omitempty"` // that the kernel has begun
 	Calls   int    `json:"calls,omitempty"` // model calls that were answered or failed
 	Open    string `json:"open,omitempty"`  // the beat that has not ended
 	Pending int    `json:"pending,omitempty"`
@@ -77,6 +78,7 @@ func (st *state) begun(ev *Event) {
 	switch {
 	case ev.Kind == LLMRequest && fieldOf(ev.Data, "hash") != nil:
 		st.Open, st.Pending = ev.Beat, 0
+		st.Beats++
 	case ev.Kind == ToolCall && string(fieldOf(ev.Data, "rerun")) == "true":
 		st.Open, st.Pending = ev.Beat, 1
 	}

@@ -370,6 +370,12 @@ func (s *Session) Len(ctx context.Context) (int64, error) {
 	return s.head.Seq, wrap("len", err)
 }
 
+// BeatCount answers the number of beats that were begun, however long the log is.
+func (s *Session) BeatCount(ctx context.Context) (int64, error) {
+	st, err := s.now(ctx, "len")
+	return st.Beats, err
+}
+
 // Watch answers a channel that gets a token after the session moved; it closes
 // when ctx ends.
 func (s *Session) Watch(ctx context.Context) <-chan struct{} { return s.k.store.Watch(ctx, s.id) }

@@ -78,13 +78,14 @@ type TreeRow struct {
 	OpenChildren []string `json:"open_children"`
 }
 
-// Where is a filter over a session's events.
+// Where is a filter over events. A list that is nil bounds nothing, an empty one
+// names nothing.
 type Where struct {
 	Kinds    []string
 	Beats    []string
-	From, To int64 // seq; 0: no bound
-	Sessions []string
-	Limit    int // rows; 0: all
+	From, To int64    // seq; 0: no bound, a To below: no event
+	Sessions []string // nil: the session that is asked
+	Limit    int      // rows; 0: all
 	Match    func(stream string, ev *Event) (bool, error)
 }
 
@@ -110,13 +111,16 @@ func (s *Session) each(ctx context.Context, method string, w Where, yield func(s
 	if w.Sessions == nil {
 		w.Sessions = []string{s.id}
 	}
+	if w.To < 0 {
+		return false, nil
+	}
 	n := 0
 	for _, id := range w.Sessions {
 		for r, err := range s.k.store.Records(ctx, id, max(w.From, 1), w.To) {
 			if err != nil {
 				return false, wrap(method, err)
 			}
-			if len(w.Beats) > 0 && !slices.Contains(w.Beats, r.Group) {
+			if w.Beats != nil && !slices.Contains(w.Beats, r.Group) {
 				continue
 			}
 			ev, err := s.k.event(ctx, r)
@@ -142,7 +146,7 @@ func (s *Session) each(ctx context.Context, method string, w Where, yield func(s
 }
 
 func (w *Where) match(id string, ev *Event) (bool, error) {
-	if len(w.Kinds) > 0 && !slices.Contains(w.Kinds, ev.Kind) {
+	if w.Kinds != nil && !slices.Contains(w.Kinds, ev.Kind) {
 		return false, nil
 	}
 	if w.Match == nil {
@@ -175,8 +179,8 @@ func (s *Session) BeatsView(ctx context.Context, o ViewOptions) ([]BeatRow, bool
 			rows, kinds = append(rows, BeatRow{Session: id, Beat: ev.Beat, SeqFrom: ev.Seq}), append(kinds, nil)
 		}
 		rows[i].SeqTo = ev.Seq
-		if ev.Kind == LLMRequest {
-			rows[i].Window = fieldOf(ev.Data, "window")
+		if w := fieldOf(ev.Data, "window"); ev.Kind == LLMRequest && w != nil && w[0] == '{' { // a caller's own may be anything
+			rows[i].Window = w
 		}
 		kinds[i] = append(kinds[i], ev.Kind)
 		return true

@@ -213,6 +213,9 @@ func (c *Call) raise(err error) {
 	if a := abortIn(err); a != nil {
 		panic(a)
 	}
+	if e, ok := err.(*LuaError); ok { // of a function that the script gave: it is the script's error
+		e.raised().again()
+	}
 	throw(c.L, c.VM().errorValue(err, c.at.place))
 }
 

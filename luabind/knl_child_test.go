@@ -118,3 +118,46 @@ func TestTheEndOfARunIsToldOnce(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, told)
 }
+
+// What ends a task from outside, here the timeout of a tool, ends what it
+// spawned too, also a task that takes no notice.
+func TestATimeoutEndsTheTasksOfATool(t *testing.T) {
+	for name, body := range map[string]string{
+		"a scope":             `task.scope(function(s) s:spawn(spin) end)`,
+		"a task of the call":  `task.spawn(spin)`,
+		"a scope in a task":   `task.scope(function(s) s:spawn(function() task.scope(function(in_it) in_it:spawn(spin) end) end) end)`,
+		"a task that catches": `task.scope(function(s) s:spawn(function() while true do pcall(task.sleep, 60000) end end) end)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := runLua(t, knlVM(t, nil, Std(StdOptions{})...), `
+				local knl, ports, task = require("knl"), require("ports"), require("std").task
+				local function spin() while true do end end
+				local device = knl.device{
+					llm = ports.script{ { calls = { { "t", {} } } } }:open(),
+					tools = { t = { timeout = 0.01, handler = function() `+body+` return "late" end } },
+				}
+				local s = knl.open{}
+				local o = knl.beat(s, device)
+				return o.status, tostring(#o.out.tools)`)
+			require.Equal(t, []string{"ok", "1"}, got)
+		})
+	}
+}
+
+// The line of a mistake is that of the script, through a bracket and through a
+// script that catches the error and raises it again.
+func TestErrorsKeepTheirLine(t *testing.T) {
+	const deep = "local knl = require(\"knl\")\nlocal function deep(s)\n  s:append{ kind = 5 }\nend\n"
+	for name, body := range map[string]string{
+		"a bracket":  "knl.session({}, function(s)\n  deep(s)\nend)",
+		"once again": "local s = knl.open{}\nlocal ok, e = pcall(deep, s)\nerror(e, 0)",
+		"a task":     "local s = knl.open{}\nlocal h = std.task.spawn(function() deep(s) end)\nh:join()",
+	} {
+		t.Run(name, func(t *testing.T) {
+			vm := knlVM(t, nil, Std(StdOptions{})...)
+			_, err := vm.RunString(context.Background(), "script.lua", deep+body)
+			require.ErrorContains(t, err, "script.lua:3: knl: append: validation: event.kind: got 5, want a string")
+			require.Contains(t, traceOf(err), "script.lua:3: in function")
+		})
+	}
+}

@@ -85,6 +85,9 @@ func sessionScan(c *Call) (int, error) {
 	if o.Has("limit") && w.Limit < 1 {
 		return 0, c.Mistake("option \"limit\": got %d, want a whole number ≥ 1", w.Limit)
 	}
+	if o.Has("to") && w.To < 1 {
+		w.To = -1 // a bound that was computed: nothing is below the first event
+	}
 	var err error
 	for name, dst := range map[string]*[]string{"kinds": &w.Kinds, "beats": &w.Beats} {
 		if *dst, err = texts(c, name, o.Table(name)); err != nil {
@@ -164,7 +167,15 @@ func sessionIDs(c *Call, t *lua.LTable) ([]string, error) {
 
 func sessionLen(c *Call) (int, error) {
 	h := Self[*handle](c)
-	n, err := wait(c, h.s.Len)
+	count := h.s.Len
+	switch of := c.OptString(1, "events"); of {
+	case "events":
+	case "beats":
+		count = h.s.BeatCount
+	default:
+		return 0, fault(kernel.Validation, "len", "got %q, want \"events\" or \"beats\"", of)
+	}
+	n, err := wait(c, count)
 	if err != nil {
 		return 0, err
 	}

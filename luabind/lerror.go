@@ -14,6 +14,12 @@ type LuaError struct {
 	Message   string     // its text, with file:line in front
 	Traceback string     // every Lua frame, innermost first, one a line
 	cause     error      // the Go error inside Value, when there is one
+	place     string     // where it was raised
+}
+
+// raised answers e as it was on its way up, to be raised again.
+func (e *LuaError) raised() *raised {
+	return &raised{value: e.Value, trace: e.Traceback, place: e.place}
 }
 
 // Error answers the message.
@@ -94,6 +100,8 @@ type Fault struct {
 type errorBox struct {
 	err   error
 	fault Fault
+	trace string // of where it was raised, once it was caught
+	place string // the position in front of its text
 }
 
 // ErrorValue answers err as the value a script gets when it is raised, with the
@@ -133,7 +141,7 @@ func (vm *VM) errorValue(err error, place string) lua.LValue {
 	if already, ok := err.(*LuaError); ok {
 		return already.Value
 	}
-	box := &errorBox{err, vm.fault(err, place)}
+	box := &errorBox{err: err, fault: vm.fault(err, place)}
 	return &lua.LUserData{Value: box, Env: vm.root.G.Global, Metatable: vm.errorMeta}
 }
 

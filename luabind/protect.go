@@ -29,6 +29,9 @@ func luaPcall(l *lua.LState) int {
 	if r.abort != nil {
 		panic(r.abort)
 	}
+	if _, ours := boxOf(r.value); ours {
+		r.keepTrace()
+	}
 	c.recycle(r)
 	l.Push(lua.LFalse)
 	l.Push(r.value)

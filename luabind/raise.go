@@ -13,6 +13,7 @@ type raised struct {
 	value lua.LValue
 	at    *thread // whose frames are those of the error
 	trace string  // the traceback, when the error has left its thread already
+	place string  // and the position of the frame that raised it
 	abort *abort  // set instead of value for what no pcall may catch
 	// closed is the state whose panic function made this error: it has closed the
 	// upvalues of its frames, so that its registers may be cleared.
@@ -59,10 +60,21 @@ func (r *raised) again() {
 	panic(r)
 }
 
-// keepTrace takes the traceback while the frames are what they were.
+// keepTrace takes the traceback while the frames are what they were. An error of
+// the host keeps the one of where it was raised first: a script that catches it
+// and raises it again must not hide its line.
 func (r *raised) keepTrace() {
-	if r.trace == "" && r.abort == nil && r.at != nil {
-		r.trace = r.at.traceback(0)
+	if r.trace != "" || r.abort != nil || r.at == nil {
+		return
+	}
+	box, ok := boxOf(r.value)
+	if ok && box.trace != "" {
+		r.trace, r.place = box.trace, box.place
+		return
+	}
+	r.trace, r.place = r.at.traceback(0), r.at.where()
+	if ok {
+		box.trace, box.place = r.trace, r.place
 	}
 }
 
@@ -102,7 +114,7 @@ func (vm *VM) goError(r *raised) error {
 		return r.abort.err
 	}
 	r.keepTrace()
-	e := &LuaError{Value: r.value, Traceback: r.trace}
+	e := &LuaError{Value: r.value, Traceback: r.trace, place: r.place}
 	e.cause, _ = ErrorFrom(r.value)
 	e.Message = vm.textOf(r)
 	return e
@@ -113,8 +125,8 @@ func (vm *VM) textOf(r *raised) string {
 	if s, ok := r.value.(lua.LString); ok {
 		return string(s)
 	}
-	at := ""
-	if r.at != nil {
+	at := r.place
+	if at == "" && r.at != nil {
 		at = r.at.where()
 	}
 	if f, ok := FaultFrom(r.value); ok {

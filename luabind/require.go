@@ -25,12 +25,13 @@ import (
 //
 // for the name "a.b". "embedded.a.b" is always the embedded one, and what is
 // embedded requires what is embedded: a file of a project stands in front of it
-// for the project alone. A file is run once, whatever names lead to it.
+// for the project alone. A file is run once, whatever names lead to it, and again
+// when a script takes a name of it out of package.loaded.
 type loader struct {
-	loaded  *lua.LTable           // package.loaded, by name
-	byPlace map[string]lua.LValue // by file
-	places  *lua.LTable           // package.places: the name a file was required as
-	loading []source              // outermost first
+	loaded  *lua.LTable      // package.loaded, by name
+	byPlace map[string]*file // by place
+	places  *lua.LTable      // package.places: the name a file was required as
+	loading []source         // outermost first
 }
 
 // embeddedName is the first word of a name that skips the files.
@@ -44,7 +45,7 @@ type source struct {
 }
 
 func (vm *VM) openRequire() {
-	vm.loader = loader{loaded: vm.root.CreateTable(0, 4), places: vm.root.CreateTable(0, 4), byPlace: map[string]lua.LValue{}}
+	vm.loader = loader{loaded: vm.root.CreateTable(0, 4), places: vm.root.CreateTable(0, 4), byPlace: map[string]*file{}}
 	g := vm.root.G.Global
 	g.RawSetString("require", vm.root.NewFunction(luaRequire))
 	pkg := vm.root.CreateTable(0, 4)
@@ -148,17 +149,24 @@ func (t *thread) require(name string) lua.LValue {
 	if ring := ld.ring(src.place); ring != nil {
 		raiseAt(t.L, 1, "module %q requires itself: %s", src.name, strings.Join(append(ring, src.name), " -> "))
 	}
-	v, known := ld.byPlace[src.place]
-	if !known {
+	f := ld.byPlace[src.place]
+	if f == nil || f.names[name] { // new, or a script took the name out of package.loaded
 		ld.places.RawSetString(src.place, lua.LString(src.name))
-		v = t.load(src)
-		ld.byPlace[src.place] = v
+		f = &file{t.load(src), map[string]bool{}}
+		ld.byPlace[src.place] = f
 	}
+	f.names[name] = true
 	if now := ld.loaded.RawGetString(name); now != lua.LNil {
 		return now // the module stored itself
 	}
-	ld.loaded.RawSetString(name, v)
-	return v
+	ld.loaded.RawSetString(name, f.value)
+	return f.value
+}
+
+// file is a module that was run.
+type file struct {
+	value lua.LValue
+	names map[string]bool // that it was required by
 }
 
 // ring answers the names of the modules that are being loaded, from the one of

@@ -33,3 +33,16 @@ func TestPlacesNameTheModuleOfAFile(t *testing.T) {
 		require("embedded.pack.inner")
 		return own, package.places["embedded/pack/inner.lua"], package.places["test.lua"]`))
 }
+
+// A spec isolates a module by taking it out of package.loaded.
+func TestRequireAgain(t *testing.T) {
+	vm := newVM(t, Config{Embedded: fstest.MapFS{
+		"counted.lua": {Data: []byte(`runs = (runs or 0) + 1 return { run = runs }`)},
+	}})
+	assert.Equal(t, []string{"1", "1", "2", "2", "2"}, eval(t, vm, `
+		local first = require("counted")
+		local other = require("embedded.counted")
+		package.loaded["counted"] = nil
+		local again = require("counted")
+		return first.run, other.run, again.run, require("counted").run, runs`))
+}

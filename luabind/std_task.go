@@ -29,6 +29,8 @@ var TaskModule = &Module{
 		{Name: "checkpoint", Doc: "Raises \"task cancelled\" when the running task was cancelled.", Fn: taskCheckpoint},
 		{Name: "cancelled", Returns: "boolean", Doc: "Whether the running task was cancelled.", Fn: taskCancelled},
 		{Name: "current", Returns: "{ id: integer, name: string, cancelled: boolean }?", Doc: "The running task, nil in the script's own.", Fn: taskCurrent},
+		{Name: "unjoined", Args: []Arg{{Name: "fn", Kind: Function, Optional: true, Type: "fun(raised: any, traceback: string, name: string)", Doc: "nothing: the log, as at the start"}}, Returns: "function?",
+			Doc: "Sets what is told of the error of a task that nobody joined, in the place of the log; answers what was set before.", Fn: taskUnjoined},
 	},
 	Types: []*Type{scopeType, taskType},
 }
@@ -80,11 +82,11 @@ func (c *Call) spawn(sc *scope) (int, error) {
 	if len(sc.live) >= maxLive {
 		return 0, c.Mistake("scope %q has %d live tasks, at most that many (join some first)", sc.name, maxLive)
 	}
-	return c.Return(c.VM().Wrap(taskType, sc.spawn(c.thread, name, fn, false)))
+	return c.Return(c.VM().Wrap(taskType, sc.spawn(c.thread, name, fn)))
 }
 
 func scopeCancel(c *Call) (int, error) {
-	Self[*scope](c).stop()
+	Self[*scope](c).cancel(errScopeCancelled)
 	return 0, nil
 }
 
@@ -148,7 +150,7 @@ func (c *Call) joined(t *Task) (int, error) {
 		return c.Return(t.out...)
 	}
 	if r.abort == nil {
-		(&raised{value: r.value, at: r.at, trace: r.trace}).again()
+		(&raised{value: r.value, at: r.at, trace: r.trace, place: r.place}).again()
 	}
 	var stop *AbortError
 	if errors.As(r.abort.err, &stop) && c.VM().meter.run.Err() == nil {
@@ -173,20 +175,15 @@ func taskWithTimeout(c *Call) (int, error) {
 	grace := c.Options(3).Millis("grace_ms", defaultGrace)
 	s := c.thread.strand
 	sc := s.newScope("with_timeout")
-	t := sc.spawn(c.thread, "with_timeout", fn, true)
+	t := sc.spawn(c.thread, "with_timeout", fn)
+	t.scoped, t.grace = true, grace // it needs the baton to begin
 	var exceeded atomic.Bool
 	soft := time.AfterFunc(after, func() {
 		exceeded.Store(true)
 		t.cancel(errExceeded)
 	})
-	hard := time.AfterFunc(max(after, after+grace), func() {
-		if !t.ended() {
-			t.abort(errExceeded)
-		}
-	})
 	t.wait()
 	soft.Stop()
-	hard.Stop()
 	t.joined = true
 	s.leave(c.VM(), sc, nil)
 	if exceeded.Load() {

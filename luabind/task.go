@@ -3,8 +3,6 @@ package luabind
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,8 +17,10 @@ type Task struct {
 	name   string
 	strand *strand
 	cancel context.CancelCauseFunc
-	scoped bool   // fn gets a scope of its own
-	origin string // the traceback of who spawned it
+	grace  time.Duration // that it may run on when it was cancelled
+	watch  func() bool   // ends what aborts it then; nil for the script itself
+	scoped bool          // fn gets a scope of its own
+	origin string        // the traceback of who spawned it
 	done   chan struct{}
 	out    []lua.LValue
 	failed *raised
@@ -46,7 +46,9 @@ type scope struct {
 // without end is an error and not an outage.
 const maxLive = 1024
 
-// defaultGrace is how long a cancelled body may take to end by itself.
+// defaultGrace is how long a cancelled body may take to end by itself. Then its
+// Lua is ended: in a cancelled task every wait ends at once, so that a loop which
+// goes on regardless would keep all others from running.
 const defaultGrace = time.Second
 
 // cancelCause is why a task is cancelled; it is a [context.Canceled].
@@ -107,16 +109,31 @@ func (t *Task) abort(cause error) {
 	}
 }
 
+// abortLate aborts the task when its grace is over. It runs when the task's
+// context is done, whoever ended it: a scope, a script, the timeout of a tool.
+func (t *Task) abortLate() {
+	time.AfterFunc(t.grace, func() {
+		if !t.ended() {
+			t.abort(context.Cause(t.strand.ctx))
+		}
+	})
+}
+
 func (vm *VM) newTask(ctx context.Context, name string) *Task {
 	ctx, cancel := context.WithCancelCause(ctx)
-	t := &Task{vm: vm, id: vm.taskIDs.Add(1), name: name, cancel: cancel, done: make(chan struct{})}
+	t := &Task{vm: vm, id: vm.taskIDs.Add(1), name: name, cancel: cancel, grace: defaultGrace, done: make(chan struct{})}
 	t.strand = newStrand(ctx, t, nil)
 	return t
 }
 
 // body runs fn and then waits for all that it spawned. It needs the baton.
 func (t *Task) body(fn lua.LValue, args []lua.LValue) ([]lua.LValue, *raised) {
-	defer t.cancel(nil)
+	defer func() {
+		if t.watch != nil {
+			t.watch()
+		}
+		t.cancel(nil)
+	}()
 	if t.scoped {
 		args = append(args, t.vm.Wrap(scopeType, t.strand.newScope(t.name)))
 	}
@@ -124,10 +141,13 @@ func (t *Task) body(fn lua.LValue, args []lua.LValue) ([]lua.LValue, *raised) {
 	return out, t.strand.endBase(t.vm, r)
 }
 
-// spawn starts fn as a task of sc, called by th.
-func (sc *scope) spawn(th *thread, name string, fn lua.LValue, scoped bool) *Task {
+// spawn starts fn as a task of sc, called by th. It has the grace of the task
+// that spawns it.
+func (sc *scope) spawn(th *thread, name string, fn lua.LValue) *Task {
 	t := th.vm.newTask(sc.ctx, name)
-	t.scoped = scoped
+	if by := th.strand.task; by != nil {
+		t.grace = by.grace
+	}
 	t.strand.parent = th.strand.home
 	if t.name == "" {
 		t.name = fmt.Sprintf("task %d", t.id)
@@ -148,6 +168,7 @@ func (t *Task) main(sc *scope, fn lua.LValue, turn <-chan struct{}) {
 		t.failed = &raised{value: t.vm.errorValue(cancelled(ctx), "")}
 		t.cancel(nil)
 	} else {
+		t.watch = context.AfterFunc(ctx, t.abortLate)
 		t.out, t.failed = t.body(fn, nil)
 	}
 	delete(sc.live, t)
@@ -191,7 +212,6 @@ func (s *strand) leave(vm *VM, sc *scope, r *raised) {
 	if r != nil {
 		r.keepTrace()
 		sc.cancel(errScopeCancelled)
-		defer sc.abortLate().Stop()
 	}
 	for len(sc.live) > 0 {
 		for t := range sc.live {
@@ -208,31 +228,8 @@ func (s *strand) leave(vm *VM, sc *scope, r *raised) {
 		}
 	}
 	for _, t := range sc.failed {
-		t.report()
+		t.report(s)
 	}
-}
-
-// stop cancels the tasks of sc and, after their grace, aborts those that took no
-// notice: in a cancelled task every wait ends at once, so that a loop that goes
-// on regardless would keep all others from running.
-func (sc *scope) stop() {
-	if sc.ctx.Err() == nil {
-		sc.cancel(errScopeCancelled)
-		sc.abortLate()
-	}
-}
-
-// abortLate gives the tasks of sc their grace: an error must not wait for ever
-// behind a task that takes no notice.
-func (sc *scope) abortLate() *time.Timer {
-	live := slices.Collect(maps.Keys(sc.live))
-	return time.AfterFunc(defaultGrace, func() {
-		for _, t := range live {
-			if !t.ended() {
-				t.abort(errScopeCancelled)
-			}
-		}
-	})
 }
 
 // endTasks ends what is left of a run: tasks of scopes that a coroutine opened
@@ -264,9 +261,10 @@ func (t *Task) wait() {
 	t.vm.meter.hurry()
 }
 
-// report logs the error of a task that nobody joined. That a task was cancelled
-// is no news, and a limit or the end of the run is the run's own error.
-func (t *Task) report() {
+// report tells the error of a task that nobody joined, on the strand that leaves
+// its scope, or logs it. That a task was cancelled is no news, and a limit or the
+// end of the run is the run's own error.
+func (t *Task) report(s *strand) {
 	if t.joined || t.vm.meter.run.Err() != nil {
 		return
 	}
@@ -281,5 +279,7 @@ func (t *Task) report() {
 			return
 		}
 	}
-	t.vm.config.Warn(fmt.Sprintf("task %q: %s\n%s", t.name, t.vm.textOf(t.failed), t.failed.trace))
+	if !s.tellUnjoined(t) {
+		t.vm.config.Warn(fmt.Sprintf("task %q: %s\n%s", t.name, t.vm.textOf(t.failed), t.failed.trace))
+	}
 }

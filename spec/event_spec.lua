@@ -258,6 +258,13 @@ describe("session:scan", function()
     assert.same({}, s:scan{ kinds = { "none" } })
   end)
 
+  it("takes an empty list and a bound below the first event at their word", function()
+    local s = two_beats()
+    for _, none in ipairs{ { kinds = {} }, { beats = {} }, { sessions = {} }, { to = 0 }, { to = -1 } } do
+      assert.same({}, s:scan(none))
+    end
+  end)
+
   it("answers the session of each event, and reads several", function()
     local a, b = open(), open()
     a:append{ kind = "note" }

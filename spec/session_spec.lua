@@ -259,6 +259,19 @@ describe("session:epoch", function()
 end)
 
 describe("session:len", function()
+  it("counts the beats that were begun, after a resume too", function()
+    local s = knl.open{}
+    local device = knl.device{ llm = ports.script(function() return { text = "a" } end):open() }
+    assert.equal(0, s:len("beats"))
+    knl.beat(s, device)
+    s:append{ kind = "llm_request", beat = "mine", data = { window = "none" } }
+    knl.beat(s, device)
+    assert.equal(2, s:len("beats"))
+    assert.is_nil(knl.views.beats(s)[2].window)
+    assert.equal(2, knl.resume{ session = s:id() }:len("beats"))
+    assert.has_error(function() s:len("beat") end, 'len: validation: got "beat", want "events" or "beats"')
+  end)
+
   it("counts the events", function()
     local s = open()
     assert.equal(1, s:len())

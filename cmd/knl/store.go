@@ -199,14 +199,29 @@ func findSession(ctx context.Context, st store.Store, dir, prefix string) (strin
 			found = append(found, in.Stream)
 		}
 	}
-	if prefix == newest && len(infos) > 0 { // ids sort by the time of their making
-		found = []string{infos[len(infos)-1].Stream}
+	if prefix == newest {
+		if found, err = newestRoot(ctx, st); err != nil {
+			return "", err
+		}
 	}
 	return only(found, "session", prefix, fmt.Sprintf("store %q", dir), "knl sessions lists what is there")
 }
 
-// newest names the session or the beat that was begun last.
+// newest names the session or the beat that was begun last. A child is a part of
+// its run, and no session that anybody would go on with.
 const newest = "last"
+
+// newestRoot answers the last session without a parent; ids sort by the time of
+// their making.
+func newestRoot(ctx context.Context, st store.Store) (id []string, err error) {
+	rows, err := kernel.New(st, kernel.Options{}).Sessions(ctx, "", 0)
+	for _, r := range rows {
+		if r.Parent == "" {
+			id = []string{r.Session}
+		}
+	}
+	return id, err
+}
 
 // names says whether part is the beginning or the ending of id: ids of one day
 // begin alike and end apart. Minted ids are in capitals.
