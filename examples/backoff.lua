@@ -1,5 +1,6 @@
 -- Tries again when a call fails in a way that passes: it waits as long as the
--- provider asks for, else twice as long each time, and never past the deadline.
+-- provider asks for, else twice as long each time. A wait that would end past the
+-- run's deadline is not begun.
 --
 -- Use it around every beat of a loop that nobody watches.
 --
@@ -13,7 +14,7 @@ local port = ports.default(ports.script{
 })
 
 local retry = policy.retry{ max = 6 }
-local late = policy.deadline{ seconds = 3600 }
+local until_s = std.time.monotonic() + 3600
 
 -- One beat and its attempts. Each attempt is a beat of its own in the log.
 local function beat(s, device, base)
@@ -22,8 +23,11 @@ local function beat(s, device, base)
     local o = knl.beat(s, device)
     attempt = attempt + 1
     local again, delay = retry(o, attempt)
-    if not again or late(s) then return o, attempt, waited end
+    if not again then return o, attempt, waited end
     delay = delay or base * 2 ^ (attempt - 1)
+    if std.time.monotonic() + delay > until_s then
+      return knl.Outcome.stopped("deadline", o.detail.message), attempt, waited
+    end
     std.log.warn(o.detail.message, { attempt = attempt, wait_seconds = delay })
     std.time.sleep(delay)
     waited = waited + delay
@@ -31,7 +35,9 @@ local function beat(s, device, base)
 end
 
 return knl.session({ session = arg.session, budget = { amount = 20 } }, function(s)
-  s:append{ kind = "msg_user", data = { content = "Are you there?" } }
+  if #s:scan{ kinds = { "msg_user" } } == 0 then
+    s:append{ kind = "msg_user", data = { content = "Are you there?" } }
+  end
   local o, attempts, waited = beat(s, knl.device{ llm = port:open() }, 0.05)
   if o.status ~= "ok" then return o end
   print(o.out.content[1].text)

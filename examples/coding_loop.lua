@@ -46,15 +46,15 @@ return knl.session({ session = arg.session, budget = { amount = 12 } }, function
 
   while true do
     local o = knl.beat(s, device)
-    if o.status == "stopped" then return o end
+    if o.status == "stopped" or o.status == "error" and o.kind ~= "call" then return o end
     local verdict = verify(s, o)
     if verdict.ok then
       print("green after " .. #s:beats() .. " beats: " .. folder)
       return verdict
     end
-    local stronger = next_device(o, device)
-    if o.status ~= "ok" and stronger == device then return o end -- retryable, and nothing to escalate for
-    device = stronger
+    local before = device
+    device = next_device(o, device)
+    if o.status ~= "ok" and device == before then return o end -- nothing stronger would mend it
     if o.status == "ok" and #o.out.tools == 0 then
       s:append{ kind = "msg_user", data = { content = "The check still says:\n" .. verdict.result.stdout } }
     end

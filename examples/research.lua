@@ -13,6 +13,13 @@ local port = ports.default(ports.script(function(request)
   return { text = asked == "Answer from what was found." and "All in all: fine." or "On " .. asked .. " I found enough.", delay = 0.05 }
 end))
 
+local function text_of(out) -- a model that thinks says that first
+  for _, block in ipairs(out.content) do
+    if block.type == "text" then return block.text end
+  end
+  return ""
+end
+
 local function research(question)
   return function(child)
     child:append{ kind = "msg_user", data = { content = question } }
@@ -20,14 +27,15 @@ local function research(question)
     local full = policy.beat_cap{ max = 4 }
     while not full(child) do
       local o = knl.beat(child, device)
-      if o.status ~= "ok" then return nil, o end
-      if #o.out.tools == 0 then return child:id(), o.out.content[1].text end
+      if o.status ~= "ok" then return nil, o.reason or o.detail.message end
+      if #o.out.tools == 0 then return child:id(), text_of(o.out) end
     end
     return nil, "no answer within 4 beats"
   end
 end
 
-return knl.session({ budget = { amount = 20, tag = "beats" } }, function(s)
+return knl.session({ session = arg.session, budget = { amount = 20, tag = "beats" } }, function(s)
+  supervisor.reclaim(s) -- a run that was killed left children, and its questions are asked again
   local children = {}
   for i, question in ipairs(questions) do
     children[i] = { opts = { budget = { amount = 4, refund = true } }, fn = research(question) }
@@ -46,6 +54,6 @@ return knl.session({ budget = { amount = 20, tag = "beats" } }, function(s)
   local device = knl.device{ llm = port:open(), fold = supervisor.merge(s, found) }
   local o = knl.beat(s, device)
   if o.status ~= "ok" then return o end
-  print(o.out.content[1].text)
-  return { ok = true, found = #found, left = s:remaining(), answer = o.out.content[1].text }
+  print(text_of(o.out))
+  return { ok = true, found = #found, left = s:remaining(), answer = text_of(o.out) }
 end)

@@ -120,6 +120,7 @@ func (b *beat) ask() (Outcome, bool) {
 	}
 	b.req = req.owned()
 	b.req.Window = window
+	b.req.hide(b.s.k.mask)
 	return Outcome{}, true
 }
 

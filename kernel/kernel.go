@@ -21,6 +21,7 @@ type Kernel struct {
 	mint   func() string
 	strict bool
 	stamp  map[string]string
+	mask   func(json.RawMessage) (json.RawMessage, bool)
 }
 
 // Options says how a Kernel is set up; the zero value is ready for use.
@@ -29,11 +30,15 @@ type Options struct {
 	Mint   func() string     // makes unique, time-ordered ids; nil: ULIDs
 	Strict bool              // wait for the disk at every record
 	Stamp  map[string]string // laid into the meta of every session_opened and driver_changed
+
+	// Mask hides what must be neither recorded nor told to a model: of valid JSON it
+	// answers valid JSON, and whether it changed anything. nil: nothing is hidden.
+	Mask func(json.RawMessage) (json.RawMessage, bool)
 }
 
 // New answers a Kernel on st. The caller closes st.
 func New(st store.Store, o Options) *Kernel {
-	k := &Kernel{store: st, now: o.Now, mint: o.Mint, strict: o.Strict, stamp: o.Stamp}
+	k := &Kernel{store: st, now: o.Now, mint: o.Mint, strict: o.Strict, stamp: o.Stamp, mask: o.Mask}
 	if k.now == nil {
 		k.now = time.Now
 	}
@@ -96,6 +101,7 @@ func (k *Kernel) apply(ctx context.Context, f flush, parts ...*part) error {
 	for _, p := range parts {
 		a := store.Append{Stream: p.id, Expect: p.head.Seq, Parent: p.parent}
 		for i, ev := range p.events {
+			k.hide(ev)
 			ev.Seq, ev.EpochMS = p.head.Seq+int64(i)+1, now
 			p.st.apply(ev)
 			rec, blobs := ev.encode()

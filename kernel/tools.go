@@ -239,9 +239,12 @@ func (d *Device) handle(ctx context.Context, s *Session, beat string, c *Call) (
 		tc.Deadline = at
 	}
 	result, err := guard(func() (json.RawMessage, error) { return tool.Handler(ctx, c.Args, tc) })
+	var known *ToolError
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errToolTimeout):
 		return nil, &toolFault{"timed_out", fmt.Sprintf("tool %q timed out after %s%s", c.Name, tool.Timeout, tool.doubt())}
+	case err != nil && errors.As(err, &known):
+		return nil, known.fault()
 	case err != nil && ctx.Err() != nil:
 		return nil, &toolFault{"cancelled", fmt.Sprintf("tool %q was cancelled: %s%s", c.Name, context.Cause(ctx), tool.doubt())}
 	case err != nil:
@@ -259,6 +262,23 @@ func (t *Tool) doubt() string {
 }
 
 var errToolTimeout = errors.New("the timeout of the tool passed")
+
+// ToolError is the error of a handler that plays a record: the text of the failed
+// result as it is, and the mark beside it.
+type ToolError struct {
+	Mark string // "timed_out", "interrupted", …; "" for none
+	Text string
+}
+
+// Error answers the text.
+func (e *ToolError) Error() string { return e.Text }
+
+func (e *ToolError) fault() error {
+	if e.Mark == "" {
+		return &toolFault{"raised", e.Text}
+	}
+	return &toolFault{e.Mark, e.Text}
+}
 
 // toolFault is a failed call as its result tells it.
 type toolFault struct{ mark, text string }

@@ -25,6 +25,9 @@ type Kernel struct {
 	Version string
 	// Session is told of every session that a script opens or resumes.
 	Session func(s *kernel.Session, resumed bool)
+	// Device may change what a device that a script makes is built from; nil
+	// changes nothing. The script still sees what it gave.
+	Device func(*kernel.Config)
 }
 
 // knlState is what a VM keeps for require("knl").

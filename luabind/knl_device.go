@@ -122,6 +122,9 @@ func newDevice(c *Call, o Options) (*device, error) {
 	if err != nil {
 		return nil, err
 	}
+	if st.host.Device != nil {
+		st.host.Device(&config)
+	}
 	if d.d, err = kernel.NewDevice(config); err != nil {
 		return nil, c.Mistake("%s", err)
 	}

@@ -1,7 +1,10 @@
 package luabind
 
 import (
-	"context"
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -15,45 +18,21 @@ import (
 var tailFields = []Arg{
 	{Name: "last", Kind: Whole, Optional: true, Doc: "beats (default: all)"},
 	{Name: "since", Kind: Text, Optional: true, Doc: "a kind: start behind the newest event of it"},
+	{Name: "before", Kind: Whole, Optional: true, Doc: "a seq: with since, the newest event of its kind before this one"},
+	{Name: "after", Kind: Whole, Optional: true, Doc: "a seq: start behind it"},
+	{Name: "skip", Kind: Text, Optional: true, Doc: "a key: without the beats whose fold reported it and that called no tool"},
 	{Name: "from_seed", Kind: Flag, Optional: true, Doc: "answer the events before the first beat, too, as far as they are not in it"},
 }
 
 var tailFuncs = []Func{{
-	Name: "tail", Returns: "{ events: table[], beats: string[], since?: table }, table[]?",
+	Name: "tail", Returns: "{ events: table[], beats: string[], since?: table, since_seq?: integer }, table[]?",
 	Args: []Arg{
 		{Name: "log", Type: "knl.session|table[]", Doc: "a session, what a fold is handed, or a list of events"},
 		{Name: "opts", Kind: Table, Optional: true, Fields: tailFields},
 	},
-	Doc: "The end of a log: its events from the first one of the n-th beat from the end on, without those of older beats, and the ids of its beats, oldest first. A log with fewer beats is answered whole. It costs what it answers, however long the log is.",
+	Doc: "The end of a log: its events from the first one of the n-th beat from the end on, without those of older beats, and the ids of its beats, oldest first. A log with fewer beats is answered whole. An event of a list that has no seq stands for its place. It costs what it answers, however long the log is.",
 	Fn:  tailOf,
 }}
-
-// tailLog is what a tail is cut from. Places count from 1.
-type tailLog interface {
-	// spans answers the last n beats, oldest first.
-	spans(n int) ([]beatSpan, error)
-	// newest answers the newest event of a kind and its place, 0 for none.
-	newest(kind string) (int64, lua.LValue, error)
-	// from answers the events from a place on.
-	from(at int64) ([]tailEvent, error)
-	// seed answers the events before the first beat and before a place.
-	seed(before int64) (lua.LValue, error)
-	// list answers events as a script holds them.
-	list(evs []tailEvent) lua.LValue
-}
-
-// beatSpan is where a beat begins and ends.
-type beatSpan struct {
-	id          string
-	first, last int64
-}
-
-// tailEvent is an event of the kernel or a table that a script made.
-type tailEvent struct {
-	beat string
-	ev   *kernel.Event
-	t    *lua.LTable
-}
 
 func tailOf(c *Call) (int, error) {
 	log, err := tailLogOf(c)
@@ -65,71 +44,164 @@ func tailOf(c *Call) (int, error) {
 	if o.Has("last") && last < 1 {
 		return 0, c.Mistake("option \"last\": got %d, want a whole number ≥ 1", last)
 	}
-	at, beats, since, err := cutTail(log, last, o.String("since", ""))
+	for _, name := range []string{"after", "before"} {
+		if n := o.Int(name, 0); n < 0 {
+			return 0, c.Mistake("option %q: got %d, want a whole number ≥ 0", name, n)
+		}
+	}
+	w := tailWish{last: last, since: o.String("since", ""), before: o.Int("before", 0), after: o.Int("after", 0), skip: o.String("skip", "")}
+	if w.before > 0 && w.since == "" {
+		return 0, c.Mistake("option \"before\" without since: there is no kind to look for")
+	}
+	part, err := w.cut(c, log)
 	if err != nil {
 		return 0, err
 	}
-	evs, err := log.from(at.first)
-	if err != nil {
-		return 0, err
-	}
-	if at.kept != nil {
-		evs = ofBeats(evs, at.kept)
-	} else {
-		beats = beatsOf(evs)
-	}
-	t := c.L.CreateTable(0, 3)
-	ids := TagArray(c.L, c.L.CreateTable(len(beats), 0))
-	for _, id := range beats {
+	t := c.L.CreateTable(0, 4)
+	ids := TagArray(c.L, c.L.CreateTable(len(part.beats), 0))
+	for _, id := range part.beats {
 		ids.Append(lua.LString(id))
 	}
-	t.RawSetString("events", log.list(evs))
+	t.RawSetString("events", log.list(part.evs))
 	t.RawSetString("beats", ids)
-	t.RawSetString("since", since)
+	if part.sinceSeq > 0 {
+		t.RawSetString("since", part.since)
+		t.RawSetString("since_seq", lua.LNumber(part.sinceSeq))
+	}
 	if !o.Bool("from_seed", false) {
 		return c.Return(t)
 	}
-	seed, err := log.seed(at.first)
+	seed, err := log.seed(part.first)
 	if err != nil {
 		return 0, err
 	}
 	return c.Return(t, seed)
 }
 
-// cutting is where a tail begins, and whose events it holds.
-type cutting struct {
-	first int64
-	kept  map[string]bool // nil: of all beats
+// tailWish is what a script asks for.
+type tailWish struct {
+	last          int // 0: all beats
+	since         string
+	before, after int64
+	skip          string
 }
 
-// cutTail answers where the last beats begin, or what stands behind the newest
-// event of a kind when that is later; their ids, when they are counted; and that
-// event.
-func cutTail(log tailLog, last int, kind string) (at cutting, beats []string, since lua.LValue, err error) {
-	at.first, since = 1, lua.LNil
-	if kind != "" {
-		if at.first, since, err = log.newest(kind); err != nil {
-			return at, nil, nil, err
+// tailPart is what it is answered.
+type tailPart struct {
+	first    int64 // place
+	evs      []tailEvent
+	beats    []string
+	since    lua.LValue
+	sinceSeq int64 // 0: none
+}
+
+// cut answers the log from where its last beats begin, or from what stands
+// behind the newest event of a kind or behind a seq when that is later.
+func (w *tailWish) cut(c *Call, log tailLog) (part tailPart, err error) {
+	part.first = log.behind(w.after)
+	if w.since != "" {
+		if part.sinceSeq, part.since, err = log.newest(w.since, w.before); err != nil {
+			return part, err
 		}
-		at.first++
+		part.first = max(part.first, log.behind(part.sinceSeq))
 	}
-	if last == 0 {
-		return at, nil, since, nil
-	}
-	spans, err := log.spans(last)
-	if err != nil {
-		return at, nil, nil, err
-	}
-	if len(spans) == last {
-		at.first = max(at.first, spans[0].first)
-	}
-	at.kept = make(map[string]bool, len(spans))
-	for _, s := range spans {
-		if at.kept[s.id] = true; s.last >= at.first {
-			beats = append(beats, s.id)
+	var kept map[string]bool // nil: all beats
+	if w.last > 0 {
+		spans, err := w.counted(c, log)
+		if err != nil {
+			return part, err
+		}
+		if len(spans) == w.last {
+			part.first = max(part.first, spans[0].first)
+		}
+		kept = make(map[string]bool, len(spans))
+		for _, s := range spans {
+			if kept[s.id] = true; s.last >= part.first {
+				part.beats = append(part.beats, s.id)
+			}
 		}
 	}
-	return at, beats, since, nil
+	if part.evs, err = log.from(part.first); err != nil {
+		return part, err
+	}
+	if part.evs = w.ofBeats(c, part.evs, kept); kept == nil {
+		part.beats = beatsOf(part.evs)
+	}
+	return part, nil
+}
+
+// counted answers the last beats that are not passed over, oldest first.
+func (w *tailWish) counted(c *Call, log tailLog) ([]beatSpan, error) {
+	for n := w.last; ; n *= 2 {
+		spans, err := log.spans(n)
+		all := len(spans) < n
+		if w.skip != "" {
+			spans = slices.DeleteFunc(spans, func(s beatSpan) bool { return passedOver(c, s.events, w.skip)[s.id] })
+		}
+		if err != nil || all || len(spans) >= w.last || n > math.MaxInt/2 {
+			return spans[max(0, len(spans)-w.last):], err
+		}
+	}
+}
+
+// ofBeats leaves out the events of beats that are not kept (of an older one that
+// ran beside the first) and of those that are passed over.
+func (w *tailWish) ofBeats(c *Call, evs []tailEvent, kept map[string]bool) []tailEvent {
+	var passed map[string]bool
+	if w.skip != "" {
+		passed = passedOver(c, evs, w.skip)
+	}
+	if kept == nil && len(passed) == 0 {
+		return evs
+	}
+	out := evs[:0]
+	for _, ev := range evs {
+		if ev.beat == "" || (kept == nil || kept[ev.beat]) && !passed[ev.beat] {
+			out = append(out, ev)
+		}
+	}
+	return out
+}
+
+// passedOver answers the beats whose fold reported key and that called no tool:
+// what a tool has done stays said.
+func passedOver(c *Call, evs []tailEvent, key string) map[string]bool {
+	var out map[string]bool
+	for i := range evs {
+		if evs[i].beat != "" && evs[i].kind == kernel.LLMRequest && evs[i].reports(c, key) {
+			if out == nil {
+				out = map[string]bool{}
+			}
+			out[evs[i].beat] = true
+		}
+	}
+	for i := range evs {
+		if out != nil && evs[i].kind == kernel.ToolCall {
+			delete(out, evs[i].beat)
+		}
+	}
+	return out
+}
+
+// reports answers whether the report of the fold that made a request has a key.
+func (e *tailEvent) reports(c *Call, key string) bool {
+	if e.ev == nil {
+		data, _ := look(c.L, e.t).RawGetString("data").(*lua.LTable)
+		if data == nil {
+			return false
+		}
+		window, _ := look(c.L, data).RawGetString("window").(*lua.LTable)
+		return window != nil && look(c.L, window).RawGetString(key) != lua.LNil
+	}
+	if !bytes.Contains(e.ev.Data, []byte(`"`+key+`"`)) {
+		return false // nearly all, without being read
+	}
+	var data struct{ Window map[string]json.RawMessage }
+	if json.Unmarshal(e.ev.Data, &data) != nil {
+		return false
+	}
+	_, ok := data.Window[key]
+	return ok
 }
 
 func beatsOf(evs []tailEvent) (ids []string) {
@@ -141,171 +213,4 @@ func beatsOf(evs []tailEvent) (ids []string) {
 		}
 	}
 	return ids
-}
-
-// ofBeats leaves out the events of beats that are not kept: of an older one that
-// ran beside the first.
-func ofBeats(evs []tailEvent, kept map[string]bool) []tailEvent {
-	out := evs[:0]
-	for _, ev := range evs {
-		if ev.beat == "" || kept[ev.beat] {
-			out = append(out, ev)
-		}
-	}
-	return out
-}
-
-func tailLogOf(c *Call) (tailLog, error) {
-	const want = "a session, what a fold is handed, or a list of events"
-	switch v := c.Arg(1).(type) {
-	case *lua.LUserData:
-		if h, ok := v.Value.(*handle); ok {
-			return &sessionTail{c, h, h.s}, nil
-		}
-	case *lua.LTable:
-		if m := mirrorOf(v); m != nil {
-			if f, ok := m.value.(*foldLog); ok {
-				if h, ok := f.ctx.Value(handleKey{}).(*handle); ok {
-					return &sessionTail{c, h, f.log}, nil
-				}
-			}
-		}
-		return listTailOf(c, look(c.L, v)), nil
-	}
-	return nil, c.ArgMistake(1, want)
-}
-
-// sessionTail is cut from the log of a session.
-type sessionTail struct {
-	c   *Call
-	h   *handle
-	log kernel.Log
-}
-
-func (s *sessionTail) spans(n int) ([]beatSpan, error) {
-	beats, err := wait(s.c, func(ctx context.Context) ([]kernel.BeatRecord, error) {
-		beats, _, err := s.log.Beats(ctx, n, false)
-		return beats, err
-	})
-	out := make([]beatSpan, len(beats))
-	for i, b := range beats {
-		out[i] = beatSpan{b.ID, b.Events[0].Seq, b.Events[len(b.Events)-1].Seq}
-	}
-	return out, err
-}
-
-func (s *sessionTail) newest(kind string) (int64, lua.LValue, error) {
-	ev, err := wait(s.c, func(ctx context.Context) (*kernel.Event, error) { return s.log.Newest(ctx, kind) })
-	if ev == nil {
-		return 0, lua.LNil, err
-	}
-	return ev.Seq, s.h.event(ev), err
-}
-
-func (s *sessionTail) from(at int64) ([]tailEvent, error) {
-	evs, err := wait(s.c, func(ctx context.Context) ([]*kernel.Event, error) { return s.log.Events(ctx, at) })
-	out := make([]tailEvent, len(evs))
-	for i, ev := range evs {
-		out[i] = tailEvent{beat: ev.Beat, ev: ev}
-	}
-	return out, err
-}
-
-func (s *sessionTail) seed(before int64) (lua.LValue, error) {
-	seed, err := wait(s.c, func(ctx context.Context) ([]*kernel.Event, error) {
-		_, seed, err := s.log.Beats(ctx, 1, true)
-		return seed, err
-	})
-	n := 0
-	for n < len(seed) && seed[n].Seq < before {
-		n++
-	}
-	return s.h.lazyList(seed[:n:n]), err
-}
-
-func (s *sessionTail) list(evs []tailEvent) lua.LValue {
-	out := make([]*kernel.Event, len(evs))
-	for i, ev := range evs {
-		out[i] = ev.ev
-	}
-	return s.h.lazyList(out)
-}
-
-// listTail is cut from a list of a script. What is no event is passed over.
-type listTail struct {
-	c     *Call
-	evs   []tailEvent
-	kinds []string
-}
-
-func listTailOf(c *Call, t *lua.LTable) *listTail {
-	out := &listTail{c: c}
-	for i := 1; i <= t.MaxN(); i++ {
-		ev, ok := t.RawGetInt(i).(*lua.LTable)
-		if !ok {
-			continue
-		}
-		kind, beat := kindAndBeat(c.L, ev)
-		out.evs, out.kinds = append(out.evs, tailEvent{beat: beat, t: ev}), append(out.kinds, kind)
-	}
-	return out
-}
-
-func kindAndBeat(l *lua.LState, t *lua.LTable) (kind, beat string) {
-	if m := mirrorOf(t); m != nil {
-		if ev, ok := m.value.(*kernel.Event); ok {
-			return ev.Kind, ev.Beat
-		}
-		t = look(l, t)
-	}
-	if beat = lua.LVAsString(t.RawGetString("beat")); beat == "" {
-		if meta, ok := t.RawGetString("meta").(*lua.LTable); ok {
-			beat = lua.LVAsString(look(l, meta).RawGetString("beat"))
-		}
-	}
-	return lua.LVAsString(t.RawGetString("kind")), beat
-}
-
-func (s *listTail) spans(n int) ([]beatSpan, error) {
-	var out []beatSpan
-	at := map[string]int{}
-	for i, ev := range s.evs {
-		place := int64(i + 1)
-		if j, known := at[ev.beat]; known {
-			out[j].last = place
-		} else if ev.beat != "" {
-			at[ev.beat] = len(out)
-			out = append(out, beatSpan{ev.beat, place, place})
-		}
-	}
-	return out[max(0, len(out)-n):], nil
-}
-
-func (s *listTail) newest(kind string) (int64, lua.LValue, error) {
-	for i := len(s.kinds); i > 0; i-- {
-		if s.kinds[i-1] == kind {
-			return int64(i), s.evs[i-1].t, nil
-		}
-	}
-	return 0, lua.LNil, nil
-}
-
-func (s *listTail) from(at int64) ([]tailEvent, error) {
-	return append([]tailEvent(nil), s.evs[at-1:]...), nil
-}
-
-func (s *listTail) seed(before int64) (lua.LValue, error) {
-	n := 0
-	for n < min(len(s.evs), int(before)-1) && s.evs[n].beat == "" {
-		n++
-	}
-	return s.list(s.evs[:n]), nil
-}
-
-func (s *listTail) list(evs []tailEvent) lua.LValue {
-	out := TagArray(s.c.L, s.c.L.CreateTable(len(evs), 0))
-	for _, ev := range evs {
-		out.Append(ev.t)
-	}
-	return out
 }

@@ -15,6 +15,7 @@ import (
 type Ports struct {
 	Registry port.Registry // what ports.from may choose
 	Model    string        // "provider:name" that the run was told, or ""
+	Mask     *Masker       // hides secrets in what ports.cassette writes; nil: nothing is hidden
 }
 
 // openPort is a port with the conf it was made with.
@@ -38,6 +39,8 @@ func PortsModule(p *Ports) *Module {
 				Doc: "A scripted model. A reply is { text }, { calls = { { \"tool\", { args } } } }, { refuse }, { fail = { kind } }, { truncated = true }, each with delay?, thinking?, usage?.",
 				Fn:  scriptPort,
 			},
+			provider("anthropic", "Claude models, and servers that speak their Messages API. The key stands in ANTHROPIC_API_KEY or in conf.api_key_env, the address in conf.base_url or ANTHROPIC_BASE_URL."),
+			provider("openai", "OpenAI's models, and servers that speak Chat Completions (conf.dialect). The key stands in OPENAI_API_KEY or in conf.api_key_env, the address in conf.base_url or OPENAI_BASE_URL."),
 			{
 				Name: "from", Args: []Arg{{Name: "model", Kind: Text, Doc: "provider:name"}, confArg[0]}, Returns: "ports.port",
 				Doc: "The port of a provider, for one model.",
@@ -62,6 +65,8 @@ func PortsModule(p *Ports) *Module {
 					return portFrom(c, p.Model, port.Conf{})
 				},
 			},
+			cassetteFunc,
+			replayFunc,
 		},
 	}
 }
@@ -99,14 +104,28 @@ func confOf(c *Call, i int, base port.Conf) (port.Conf, error) {
 	if err != nil {
 		return base, c.Mistake("%s", err)
 	}
-	conf, err := port.ParseConf(raw)
+	conf, err := base.Over(raw)
 	if err != nil {
 		return base, c.Mistake("%s", err)
 	}
-	if conf.Model == "" {
-		conf.Model = base.Model
-	}
 	return conf, nil
+}
+
+// provider is the function that answers the port of one provider. A model may
+// be named when it is opened.
+func provider(name, doc string) Func {
+	return Func{Name: name, Args: confArg, Returns: "ports.port", Doc: doc, Fn: func(c *Call) (int, error) {
+		st := c.State().(*portsState)
+		p, known := st.Registry[name]
+		if !known {
+			return 0, c.Mistake("this host has no %s", name)
+		}
+		conf, err := confOf(c, 1, port.Conf{})
+		if err != nil {
+			return 0, err
+		}
+		return c.Return(st.vm.Wrap(portType, &openPort{name, p, conf}))
+	}}
 }
 
 func portFrom(c *Call, model string, conf port.Conf) (int, error) {

@@ -197,23 +197,6 @@ func (p *process) wait(ctx context.Context, grace time.Duration) bool {
 	return false
 }
 
-// endGroup ends what the leader left behind.
-func (p *process) endGroup(grace time.Duration) {
-	if p.signal(syscall.SIGTERM) != nil {
-		return // nobody is left
-	}
-	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if p.signal(0) != nil {
-			return
-		}
-	}
-	p.signal(syscall.SIGKILL)
-}
-
-// signal sends to the whole group and answers an error when it is empty. The
-// number of a group is not given away while it has members.
-func (p *process) signal(s syscall.Signal) error { return syscall.Kill(-p.cmd.Process.Pid, s) }
-
 // closePipes ends the copies, also those whose other end someone still holds.
 func (p *process) closePipes() {
 	for _, f := range p.ours {

@@ -5,12 +5,20 @@ import (
 	"io"
 	"io/fs"
 	"syscall"
+
+	"github.com/knl-run/knl/kernel/store"
 )
 
 // StdOptions is what the std modules share with the rest of the host.
 type StdOptions struct {
 	Log  io.Writer // where std.log writes; nil: the VM's Stderr
 	Mask *Masker   // hides what std.env.secret reads; nil: one of its own
+	// Store answers the store of the run, as [Kernel].Open does; nil: the memory of
+	// this process.
+	Store func(spec string) (store.Store, error)
+	// Terminal opens the terminal to read a line that a human types, and is closed
+	// after it; nil: there is none.
+	Terminal func() (io.ReadCloser, error)
 }
 
 // Std answers the std modules.
@@ -18,7 +26,7 @@ func Std(o StdOptions) []*Module {
 	if o.Mask == nil {
 		o.Mask = &Masker{}
 	}
-	return []*Module{TaskModule, stdJSON(), stdTime(), stdEnv(o.Mask), stdPath(), stdFS(), stdShell(o.Mask), stdLog(o)}
+	return []*Module{TaskModule, stdJSON(), stdTime(), stdEnv(o.Mask), stdPath(), stdFS(), stdShell(o.Mask), stdHTTP(), stdKV(o), stdTerm(o), stdLog(o)}
 }
 
 // stdError is an expected failure of a std function: what the world outside the
@@ -27,15 +35,20 @@ type stdError struct {
 	kind  string // one of the kinds below
 	text  string
 	cause error
+	again bool // asking again may help
 }
 
 // The kinds of failures of std functions.
 const (
-	notFound = "not_found"  // no such file, folder, command, variable
-	denied   = "denied"     // outside the root, or the system forbids it
-	conflict = "conflict"   // something else stands there
-	badText  = "validation" // the text is not what it should be
-	ioFault  = "io"         // anything else the system answered
+	notFound  = "not_found"   // no such file, folder, command, variable
+	denied    = "denied"      // outside the root, or the system forbids it
+	conflict  = "conflict"    // something else stands there
+	badText   = "validation"  // the text is not what it should be
+	ioFault   = "io"          // anything else the system answered
+	timedOut  = "timeout"     // no answer in time
+	transport = "transport"   // the connection failed, or was cut
+	overSize  = "too_large"   // more than the function takes
+	noWay     = "unsupported" // there is no such thing here
 )
 
 func (e *stdError) Error() string { return e.text }
@@ -47,7 +60,7 @@ func stdFault(err error) (Fault, bool) {
 	if !errors.As(err, &e) {
 		return Fault{}, false
 	}
-	return Fault{Kind: e.kind, Message: e.text}, true
+	return Fault{Kind: e.kind, Message: e.text, Retryable: e.again}, true
 }
 
 // systemText says what a system error means, in the words of a user.

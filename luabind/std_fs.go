@@ -31,6 +31,7 @@ func stdFS() *Module {
 				Doc:  "What is in a folder, sorted by name. kind is file, folder, link, pipe, socket or device; size is bytes."},
 			{Name: "glob", Args: []Arg{{Name: "pattern", Kind: Text, Doc: "from the project root"}}, Returns: "string[]", Fn: globFiles,
 				Doc: "The paths that match, sorted: * ? [a-z] within a part, ** for any number of folders."},
+			grepFunc,
 			{Name: "stat", Args: []Arg{pathArg}, Returns: "{ kind: string, size: integer, mtime: number, mode: integer }?", Fn: statFile,
 				Doc: "What stands at the path, nil when nothing does. mtime is seconds since 1970, mode the permission bits."},
 			{Name: "exists", Args: []Arg{pathArg}, Returns: "boolean", Fn: fileExists,

@@ -52,6 +52,7 @@ type VM struct {
 	coros     coroutines
 	tasks     map[*Task]struct{} // spawned and not ended; guarded by the baton
 	closers   []func() error
+	unjoined  lua.LValue // what is told of errors that nobody joined; nil: Config.Warn
 	taskIDs   atomic.Int64
 	random    *rand.Rand
 }

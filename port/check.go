@@ -51,8 +51,10 @@ func Check(t Target, body []byte) error {
 		return checkAnthropic(t, body)
 	case OpenAI:
 		return checkOpenAI(t, body)
+	case Responses:
+		return checkResponses(t, body)
 	}
-	return fmt.Errorf("dialect: got %q, want one of %s, %s", t.Dialect, Anthropic, OpenAI)
+	return t.unknown()
 }
 
 func breaks(rule Rule, at, format string, args ...any) error {

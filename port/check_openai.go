@@ -110,7 +110,7 @@ func (c *chatCheck) turn(m chatTurn, raw jsontext.Value) error {
 		}
 		return c.content(m, "text image_url file input_audio")
 	}
-	if err := checkKeys(m.at, raw, "role", "content", "tool_calls", "name", "refusal", "audio"); err != nil {
+	if err := checkKeys(m.at, raw, "role", "content", "tool_calls", "name", "refusal", "audio", reasoningSlot, contentSlot, detailsSlot); err != nil {
 		return err
 	}
 	return c.answer(m)

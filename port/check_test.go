@@ -152,6 +152,9 @@ func checkEach(t *testing.T, target port.Target, base string, cases []violation)
 func TestCheckPrefill(t *testing.T) {
 	for _, d := range port.Dialects {
 		body := []byte(`{"max_tokens":9,"messages":[{"content":"hi","role":"user"},{"content":"{","role":"assistant"}],"model":"m"}`)
+		if d == port.Responses {
+			body = []byte(`{"input":[{"content":"hi","role":"user"},{"content":"{","role":"assistant"}],"model":"m"}`)
+		}
 		require.Error(t, port.Check(port.Target{Dialect: d}, body))
 		require.NoError(t, port.Check(port.Target{Dialect: d, Prefill: true}, body))
 	}
@@ -160,7 +163,7 @@ func TestCheckPrefill(t *testing.T) {
 }
 
 func TestCheckUnknownDialect(t *testing.T) {
-	require.EqualError(t, port.Check(port.Target{Dialect: "gemini"}, []byte(`{}`)), `dialect: got "gemini", want one of anthropic, openai`)
+	require.EqualError(t, port.Check(port.Target{Dialect: "gemini"}, []byte(`{}`)), `dialect: got "gemini", want one of anthropic, openai, responses`)
 }
 
 // A body that goes back to thinking inside a tool loop begins with it.

@@ -2,6 +2,7 @@ package port
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/knl-run/knl/port/internal/field"
 )
@@ -49,9 +50,12 @@ var confKeys = append([]string{"model", "base_url", "api_key_env", "timeout", "s
 
 // ParseConf reads a Conf from a JSON object. The error names the key, what was
 // got and what was wanted.
-func ParseConf(raw json.RawMessage) (Conf, error) {
+func ParseConf(raw json.RawMessage) (Conf, error) { return Conf{}.Over(raw) }
+
+// Over reads a Conf from a JSON object whose keys are laid over c: what it does
+// not say stays as c has it. Headers are laid over one by one.
+func (c Conf) Over(raw json.RawMessage) (Conf, error) {
 	o := field.Open("conf", raw, confKeys)
-	var c Conf
 	o.Text("model", &c.Model)
 	o.Text("base_url", &c.BaseURL)
 	o.Text("api_key_env", &c.APIKeyEnv)
@@ -61,7 +65,7 @@ func ParseConf(raw json.RawMessage) (Conf, error) {
 	o.Text("dialect", &c.Dialect)
 	o.OneOf("api", &c.API, APIs)
 	o.Whole("context_window", &c.ContextWindow, 1)
-	c.Headers = readHeaders(o)
+	c.readHeaders(o)
 	c.readSampling(o)
 	return c, o.Err()
 }
@@ -90,7 +94,7 @@ func (c *Conf) readSampling(o *field.Object) {
 }
 
 func readNot(o *field.Object, key string, dst *bool) {
-	flag := true
+	flag := !*dst
 	o.Flag(key, &flag)
 	*dst = !flag
 }
@@ -151,16 +155,18 @@ func readObject(o *field.Object, key string) json.RawMessage {
 	return raw
 }
 
-func readHeaders(o *field.Object) map[string]string {
+func (c *Conf) readHeaders(o *field.Object) {
 	if !o.Has("headers") {
-		return nil
+		return
 	}
-	const want = "an object of strings"
-	headers := map[string]string{}
+	headers := maps.Clone(c.Headers)
+	if headers == nil {
+		headers = map[string]string{}
+	}
 	if field.KindOf(o.Raw("headers")) != '{' || json.Unmarshal(o.Raw("headers"), &headers) != nil {
-		o.Want("headers", want)
+		o.Want("headers", "an object of strings")
 	}
-	return headers
+	c.Headers = headers
 }
 
 func isSampling(key string) bool {

@@ -33,6 +33,10 @@
 //
 // To the same port and model it goes back byte for byte without the bag; for
 // everybody else it is left out. A bag may hold more keys, which are the port's.
+// The OpenAI dialects have no blocks, so there the bag says what the block was:
+// "field" names the member of a chat message (reasoning, reasoning_content,
+// reasoning_details), or is "item" for an output item of Responses; "raw" is the
+// JSON text of details and items; "phase" is that of a text of Responses.
 //
 // # Rules
 //
@@ -44,12 +48,13 @@
 //	text      no text is empty or only space, no content is an empty list
 //	pairs     each call has one result in the next message, results stand first
 //	          there, and no result stands without its call
-//	ids       a call id is letters, digits, _ and -, at most 64 (anthropic) or 40
-//	          (openai), and occurs once in a request
+//	ids       a call id is letters, digits, _ and -, at most 64 (anthropic,
+//	          responses) or 40 (openai), and occurs once in a request
 //	last      the user speaks last, unless the model takes a prefill
 //	thinking  thinking stands in answers, signed, never last; with a thinking
 //	          budget the answer of a running tool loop begins with it; no tool
-//	          is forced while thinking
+//	          is forced while thinking (anthropic). Reasoning is encrypted and has
+//	          an item of its answer behind it (responses)
 //	tools     names are legal and unique, schemas are objects and not composed at
 //	          the top, a choice names an offered tool, and (anthropic) calls in the
 //	          history have tools beside them

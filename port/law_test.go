@@ -64,7 +64,28 @@ func private(t *rapid.T) string {
 	if model == "" {
 		return block
 	}
+	if rapid.Bool().Draw(t, "openai") {
+		return openaiBlock(t, model)
+	}
 	return `{"provider":{"model":"` + model + `","port":"anthropic"},` + block[1:]
+}
+
+// openaiBlock draws what a model of the OpenAI dialects said beside its text,
+// whole or broken.
+func openaiBlock(t *rapid.T, model string) string {
+	from := rapid.SampledFrom([]string{"openai", "responses"}).Draw(t, "from")
+	return `{"provider":{"model":"` + model + `","port":"` + from + `",` + rapid.SampledFrom([]string{
+		`"field":"reasoning_content"},"thinking":"hm  ","type":"thinking"}`,
+		`"field":"reasoning"},"thinking":"","type":"thinking"}`,
+		`"field":"reasoning_details","raw":"[{\"type\":\"reasoning.text\"}]"},"thinking":"hm","type":"thinking"}`,
+		`"field":"reasoning_details","raw":"[{"},"thinking":"hm","type":"thinking"}`,
+		`"field":"item","raw":"{\"type\":\"reasoning\",\"id\":\"rs_1\",\"summary\":[],\"encrypted_content\":\"eA\"}"},"thinking":"","type":"thinking"}`,
+		`"field":"item","raw":"{\"type\":\"reasoning\",\"id\":\"rs_1\",\"summary\":[]}"},"thinking":"","type":"thinking"}`,
+		`"field":"item","raw":"{\"type\":\"web_search_call\",\"id\":\"ws_1\"}"},"type":"web_search_call"}`,
+		`"field":"item","raw":"{\"type\":\"function_call\",\"call_id\":\"x\"}"},"type":"function_call"}`,
+		`"phase":"final_answer"},"text":"done","type":"text"}`,
+		`"phase":"final_answer"},"text":" ","type":"text"}`,
+	}).Draw(t, "said")
 }
 
 // someBlock draws a block that is neither call nor result.
@@ -202,6 +223,9 @@ func someConf(t *rapid.T) port.Conf {
 func lawAccepted(t *rapid.T) {
 	req, conf := someRequest(t), someConf(t)
 	for _, target := range targets() {
+		if target.Dialect == port.Responses {
+			conf.Stop = nil // it takes none
+		}
 		wire, err := port.Lower(target, req, conf)
 		require.NoError(t, err)
 		require.NoError(t, port.Check(target, wire.Body), "%s", wire.Body)
@@ -237,9 +261,9 @@ func TestLawPrefix(t *testing.T) { rapid.Check(t, lawPrefix) }
 func wireMessages(t require.TestingT, d port.Dialect, req *kernel.Request) []json.RawMessage {
 	wire, err := port.Lower(port.Target{Dialect: d}, req, port.Conf{Model: "m"})
 	require.NoError(t, err)
-	var body struct{ Messages []json.RawMessage }
+	var body struct{ Messages, Input []json.RawMessage }
 	require.NoError(t, json.Unmarshal(wire.Body, &body))
-	return body.Messages
+	return append(body.Messages, body.Input...)
 }
 
 // lawNoThirdWay: whatever the messages are, they are refused for ever or

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// nameLimit is the longest tool name that both dialects take.
+// nameLimit is the longest tool name that every dialect takes.
 const nameLimit = 64
 
 // idLimits is the longest call id of each dialect.
-var idLimits = map[Dialect]int{Anthropic: 64, OpenAI: 40}
+var idLimits = map[Dialect]int{Anthropic: 64, OpenAI: 40, Responses: 64}
 
-// legalWord is what both dialects take for a call id and a tool name.
+// legalWord is what every dialect takes for a call id and a tool name.
 var legalWord = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
 // illegalRun is what a word must lose.

@@ -16,10 +16,24 @@ type Dialect string
 const (
 	Anthropic Dialect = "anthropic" // Messages
 	OpenAI    Dialect = "openai"    // Chat Completions
+	Responses Dialect = "responses" // OpenAI Responses
 )
 
 // Dialects lists every Dialect.
-var Dialects = []Dialect{Anthropic, OpenAI}
+var Dialects = []Dialect{Anthropic, OpenAI, Responses}
+
+// unknown says that t names no wire form.
+func (t Target) unknown() error {
+	return fmt.Errorf("dialect: got %q, want one of %s, %s, %s", t.Dialect, Anthropic, OpenAI, Responses)
+}
+
+// port answers whose blocks go back as they came.
+func (t Target) port() string {
+	if t.Port == "" {
+		return string(t.Dialect)
+	}
+	return t.Port
+}
 
 // Target is what a body is written for.
 type Target struct {
@@ -56,8 +70,10 @@ func Lower(t Target, req *kernel.Request, conf Conf) (Wire, error) {
 		body, err = l.anthropic()
 	case OpenAI:
 		body, err = l.openai()
+	case Responses:
+		body, err = l.responses()
 	default:
-		err = fmt.Errorf("dialect: got %q, want one of %s, %s", t.Dialect, Anthropic, OpenAI)
+		err = t.unknown()
 	}
 	if err == nil {
 		err = l.addExtra(body)
@@ -147,7 +163,10 @@ func (l *lowering) addExtra(body field.Map) error {
 
 // reserved lists what a body must not get from a filter: what a request says
 // in another way, and what the reader of the answer depends on.
-var reserved = map[string]bool{"system": true, "tools": true, "tool_choice": true, "stream": true, "stream_options": true, "n": true}
+var reserved = map[string]bool{
+	"system": true, "tools": true, "tool_choice": true, "stream": true, "stream_options": true, "n": true,
+	"instructions": true, "include": true, "store": true, "background": true, "previous_response_id": true, "conversation": true,
+}
 
 // forces says whether the request makes the model call a tool.
 func (c choice) forces() bool { return c.mode == "required" || c.mode == "tool" }

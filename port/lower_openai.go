@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/knl-run/knl/port/internal/field"
 )
@@ -50,7 +51,55 @@ func (l *lowering) chatAnswer(parts []part) json.RawMessage {
 	if len(calls) > 0 {
 		m["tool_calls"] = field.Array(calls)
 	}
+	chatThoughts(m, parts)
 	return m.JSON()
+}
+
+// The fields of a chat message that hold what a model thought. Which one a
+// server writes differs, and it reads the one that it writes.
+const (
+	reasoningSlot = "reasoning"
+	contentSlot   = "reasoning_content"
+	detailsSlot   = "reasoning_details" // a list, kept as JSON text in the bag
+)
+
+// fitsChat says whether the block is what a chat message said beside its text.
+func (b wireBlock) fitsChat() bool {
+	if b.Type != "thinking" {
+		return false
+	}
+	switch b.Provider.Field {
+	case reasoningSlot, contentSlot:
+		return b.Thinking != ""
+	case detailsSlot:
+		raw := jsontext.Value(b.Provider.Raw)
+		return raw.Kind() == '[' && raw.IsValid()
+	}
+	return false
+}
+
+// chatThoughts gives a message back what was thought in it.
+func chatThoughts(m field.Map, parts []part) {
+	var details []json.RawMessage
+	said := map[string]string{}
+	for _, p := range parts {
+		switch {
+		case p.kind != ownPart:
+		case p.slot == detailsSlot:
+			list, _ := field.Elements(p.raw)
+			details = append(details, list...)
+		default:
+			var text string
+			_ = json.Unmarshal(p.raw, &text)
+			said[p.slot] += text
+		}
+	}
+	for slot, text := range said {
+		m[slot] = field.Quoted(text)
+	}
+	if len(details) > 0 {
+		m[detailsSlot] = field.Array(details)
+	}
 }
 
 // chatUser answers the tool messages and then the user message of one turn. A

@@ -93,8 +93,11 @@ func TestLowerGolden(t *testing.T) {
 	for name, c := range lowered {
 		for _, d := range port.Dialects {
 			t.Run(name+"_"+string(d), func(t *testing.T) {
-				target := port.Target{Dialect: d}
-				wire, err := port.Lower(target, c.req, c.conf)
+				target, conf := port.Target{Dialect: d}, c.conf
+				if d == port.Responses {
+					conf.Stop = nil // it takes none
+				}
+				wire, err := port.Lower(target, c.req, conf)
 				require.NoError(t, err)
 				require.NoError(t, port.Check(target, wire.Body))
 				compare(t, filepath.Join("testdata", name+"_"+string(d)+".golden"), wire.Body)
@@ -223,7 +226,7 @@ func TestLowerRefuses(t *testing.T) {
 		}
 	}
 	_, err := port.Lower(port.Target{Dialect: "gemini"}, requestOf(ask), conf)
-	requireRefused(t, err, `dialect: got "gemini", want one of anthropic, openai`)
+	requireRefused(t, err, `dialect: got "gemini", want one of anthropic, openai, responses`)
 }
 
 func TestLowerRefusesAnthropicParams(t *testing.T) {

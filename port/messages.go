@@ -26,7 +26,7 @@ const (
 	mediaPart                  // block: "image" or "document"; source
 	usePart                    // id, name, input
 	resultPart                 // id, content, failed
-	ownPart                    // raw: a block of the target itself, sent as it came
+	ownPart                    // raw: a block of the target itself, sent as it came; slot: where it goes
 )
 
 type part struct {
@@ -42,6 +42,8 @@ type part struct {
 	content []part
 	failed  bool
 	raw     json.RawMessage
+	slot    string // of a message of Chat Completions: the field that raw is
+	phase   string // of a text: what Responses calls it
 }
 
 // wireBlock is a content block as the neutral form and the Anthropic wire spell it.
@@ -55,6 +57,7 @@ type wireBlock struct {
 	Content      jsontext.Value `json:"content"`
 	IsError      bool           `json:"is_error"`
 	Source       jsontext.Value `json:"source"`
+	Thinking     string         `json:"thinking"`
 	Signature    string         `json:"signature"`
 	CacheControl jsontext.Value `json:"cache_control"`
 	Provider     *bag           `json:"provider"`
@@ -65,6 +68,9 @@ type wireBlock struct {
 type bag struct {
 	Port  string `json:"port"`
 	Model string `json:"model"`
+	Field string `json:"field"` // of the OpenAI dialects: what the block was on the wire
+	Raw   string `json:"raw"`   // the JSON text that it was there
+	Phase string `json:"phase"` // of a text of Responses
 }
 
 func (l *lowering) readMessages(req *kernel.Request) error {
@@ -150,7 +156,7 @@ func (l *lowering) part(raw json.RawMessage, role, at string) []part {
 	case b.Type == "tool_result":
 		return []part{{kind: resultPart, at: at, id: b.ToolUseID, content: l.resultContent(b, at), failed: b.IsError}}
 	case role == "assistant" && l.owns(b):
-		return []part{{kind: ownPart, at: at, block: b.Type, raw: unbagged(raw)}}
+		return l.own(b, raw, at)
 	case b.Type == "text" && b.Text != nil:
 		return said(field.Quoted(*b.Text), at)
 	case role == "assistant":
@@ -162,16 +168,32 @@ func (l *lowering) part(raw json.RawMessage, role, at string) []part {
 }
 
 // owns says whether the target's own model said the block, which then goes
-// back byte for byte. The Chat Completions wire has no place for one.
+// back byte for byte.
 func (l *lowering) owns(b wireBlock) bool {
-	if b.Provider == nil || l.target.Dialect != Anthropic || !b.whole() {
+	if b.Provider == nil || b.Provider.Port != l.target.port() || b.Provider.Model != l.conf.Model {
 		return false
 	}
-	name := l.target.Port
-	if name == "" {
-		name = string(l.target.Dialect)
+	switch l.target.Dialect {
+	case OpenAI:
+		return b.fitsChat()
+	case Responses:
+		return b.fitsResponses()
 	}
-	return b.Provider.Port == name && b.Provider.Model == l.conf.Model
+	return b.whole()
+}
+
+// own answers a block that the target's own model said.
+func (l *lowering) own(b wireBlock, raw json.RawMessage, at string) []part {
+	p := part{kind: ownPart, at: at, block: b.Type, slot: b.Provider.Field, raw: json.RawMessage(b.Provider.Raw)}
+	switch {
+	case l.target.Dialect == Anthropic:
+		p.raw, p.slot = unbagged(raw), ""
+	case b.Type == "text":
+		p = part{kind: textPart, at: at, text: *b.Text, phase: b.Provider.Phase}
+	case p.slot != detailsSlot && p.slot != itemSlot:
+		p.raw = field.Quoted(b.Thinking)
+	}
+	return []part{p}
 }
 
 // whole says whether a provider takes its own block back: thinking that was cut
@@ -217,7 +239,7 @@ func (p part) thinks() bool {
 
 func isThinking(block string) bool { return block == "thinking" || block == "redacted_thinking" }
 
-// isMedia says whether b is an image or a document that both dialects know.
+// isMedia says whether b is an image or a document that every dialect knows.
 func isMedia(b wireBlock) bool {
 	if b.Type != "image" && b.Type != "document" {
 		return false

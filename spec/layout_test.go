@@ -31,6 +31,13 @@ var layout = map[string][]string{
 	"port":                   {"*.go"},
 	"port/internal/field":    {"*.go"},
 	"port/script":            {"*.go"},
+	"port/internal/change":   {"*.go"},
+	"port/cassette":          {"*.go"},
+	"port/replay":            {"*.go"},
+	"port/anthropic":         {"*.go"},
+	"port/openai":            {"*.go"},
+	"port/internal/wire":     {"*.go"},
+	"port/wiretest":          {"*.go"},
 	"luabind":                {"*.go"},
 	"lua":                    {"lua.go", "lua_test.go", "*.lua"},
 	"lua/policy":             {"*.lua"},
@@ -78,20 +85,41 @@ var imports = map[string]rule{
 		may:   "kernel port/internal/field github.com/go-json-experiment/json/...",
 		tests: "kernel/store",
 	},
-	"port/internal/field": {may: "github.com/go-json-experiment/json/..."},
-	"port/script":         {may: "kernel port port/internal/field", tests: "kernel/store"},
-	"shapes":              {may: "kernel"},
-	"lua":                 {},
-	"luabind": {
-		may: "kernel kernel/store port port/script shapes github.com/yuin/gopher-lua/... layeh.com/gopher-luar " +
+	"port/internal/field":  {may: "github.com/go-json-experiment/json/..."},
+	"port/script":          {may: "kernel port port/internal/field", tests: "kernel/store"},
+	"port/internal/change": {may: "kernel port/internal/field"},
+	"port/cassette": {
+		may:   "kernel port port/internal/change port/internal/field github.com/go-json-experiment/json/...",
+		tests: "kernel/store port/script",
+	},
+	"port/anthropic": {
+		may:   "kernel port port/internal/field port/internal/wire github.com/anthropics/anthropic-sdk-go/v2/... github.com/go-json-experiment/json/...",
+		tests: "kernel/store port/wiretest",
+	},
+	"port/wiretest": {
+		may:   "port",
+		tests: "kernel kernel/store github.com/anthropics/anthropic-sdk-go/v2/... github.com/openai/openai-go/v3/...",
+	},
+	"port/internal/wire": {may: "kernel port"},
+	"port/openai": {
+		may: "kernel port port/internal/field port/internal/wire github.com/openai/openai-go/v3/packages/ssestream github.com/tiktoken-go/tokenizer " +
 			"github.com/go-json-experiment/json/...",
+		tests: "kernel/store port/wiretest",
+	},
+	"port/replay": {may: "kernel port port/internal/change", tests: "kernel/store port/script"},
+	"shapes":      {may: "kernel"},
+	"lua":         {},
+	"luabind": {
+		may: "kernel kernel/store port port/cassette port/replay port/script shapes github.com/yuin/gopher-lua/... layeh.com/gopher-luar " +
+			"github.com/go-json-experiment/json/... github.com/modelcontextprotocol/go-sdk/mcp " +
+			"github.com/modelcontextprotocol/go-sdk/jsonrpc github.com/santhosh-tekuri/jsonschema/v6",
 		tests: "kernel/pebblestore lua",
 	},
 	"cmd/knl": {
-		may: "kernel kernel/store kernel/pebblestore kernel/sockstore luabind lua port port/script shapes spec " +
+		may: "kernel kernel/store kernel/pebblestore kernel/sockstore luabind lua port port/anthropic port/openai port/replay port/script shapes spec " +
 			"github.com/spf13/cobra github.com/spf13/pflag charm.land/fang/v2 charm.land/lipgloss/v2/... github.com/charmbracelet/colorprofile " +
-			"github.com/charmbracelet/x/term github.com/charmbracelet/x/ansi",
-		tests: "github.com/rogpeppe/go-internal/testscript",
+			"github.com/charmbracelet/x/term github.com/charmbracelet/x/ansi github.com/modelcontextprotocol/go-sdk/mcp",
+		tests: "port/wiretest github.com/rogpeppe/go-internal/testscript",
 	},
 	"spec": {
 		tests: "kernel kernel/store kernel/pebblestore kernel/sockstore luabind lua port port/script shapes " +

@@ -14,7 +14,7 @@ after_each(function()
   fs.remove(dir, { recursive = true })
 end)
 
-local everything = { "read", "list", "write", "append", "search_replace" }
+local everything = { "read", "list", "glob", "grep", "write", "append", "search_replace" }
 
 local function set(paths)
   return tools.fs{ root = dir, allow = everything, paths = paths }
@@ -44,13 +44,15 @@ end
 describe("tools.fs", function()
   it("makes the tools that allow names, and no others", function()
     assert.same({ "list", "read" }, names(tools.fs{ allow = { "read", "list" } }))
-    assert.same({ "append", "list", "read", "search_replace", "write" }, names(set()))
+    assert.same({ "append", "glob", "grep", "list", "read", "search_replace", "write" },
+      names(set()))
   end)
 
   it("makes entries that a device takes, with their effects", function()
     local t = knl.device{ tools = set() }.tools
     assert.same({ "read", "read", "write", "write", "write" },
       { t.read.effects, t.list.effects, t.write.effects, t.append.effects, t.search_replace.effects })
+    assert.same({ "read", "read" }, { t.glob.effects, t.grep.effects })
     for _, name in ipairs(everything) do
       assert.is_true(t[name].strict, name)
       assert.is_true(#t[name].description > 10, name)
@@ -72,8 +74,8 @@ describe("tools.fs", function()
       function() tools.fs{ allow = false } end)
     bad("tools.fs: allow must be a non-empty list, got an empty table",
       function() tools.fs{ allow = {} } end)
-    bad('tools.fs: allow[1] must be one of "append", "list", "read", "search_replace", "write", '
-      .. 'got "reed"', function() tools.fs{ allow = { "reed" } } end)
+    bad('tools.fs: allow[1] must be one of "append", "glob", "grep", "list", "read", "search_replace", '
+      .. '"write", got "reed"', function() tools.fs{ allow = { "reed" } } end)
     bad('tools.fs: allow must be a non-empty list, got a table with the key "read"',
       function() tools.fs{ allow = { read = true } } end)
     bad("tools.fs: allow[1] must be one of", function() tools.fs{ allow = { 5 } } end)
@@ -154,6 +156,92 @@ describe("tools.fs list", function()
     assert.equal("[]", std.json.encode(list{ path = "sub" }))
     refused("not_found", "", list{ path = "none" })
     refused("conflict", "", list{ path = "f" })
+  end)
+end)
+
+describe("tools.fs glob", function()
+  local function glob(pattern, paths) return set(paths).glob.handler{ pattern = pattern } end
+
+  it("answers the paths that match, from the root", function()
+    for _, name in ipairs{ "a.go", "b.lua", "src/c.go", "src/deep/d.go" } do
+      set().write.handler{ path = name, text = "" }
+    end
+    assert.same({ "a.go" }, glob("*.go"))
+    assert.same({ "a.go", "src/c.go", "src/deep/d.go" }, glob("**/*.go"))
+    assert.same({ "src/c.go", "src/deep" }, glob("src/*"))
+    assert.equal("[]", std.json.encode(glob("*.none")))
+    assert.same({ "src/c.go" }, glob("**/c.go", { "src", "a.go" }))
+    assert.same({ "a.go", "src/c.go", "src/deep/d.go" }, glob("**/*.go", { "src", "a.go" }))
+    assert.same({ "src/deep/d.go" }, glob("**/*.go", { "src/deep" }))
+  end)
+
+  it("is not misled by a root that looks like a pattern", function()
+    set().write.handler{ path = "[ab]*/x", text = "" }
+    set().write.handler{ path = "aa/y", text = "" }
+    assert.same({ "x" },
+      tools.fs{ root = dir .. "/[ab]*", allow = { "glob" } }.glob.handler{ pattern = "*" })
+  end)
+
+  it("refuses what leads out, what is no pattern, and too many", function()
+    refused("path_not_allowed", "leads out of the root", glob("../*"))
+    refused("path_not_allowed", "leads out of the root", glob("/etc/*"))
+    refused("path_not_allowed", "leads out of the root", glob("a/../../*"))
+    refused("bad_pattern", "want a pattern with every %[ closed", glob("[a"))
+    std.sh.run("cd " .. dir .. " && touch $(seq 1 1001)")
+    refused("too_many", "1001 names match", glob("*"))
+    std.sh.run({ "ln", "-s", "..", dir .. "/up" })
+    refused("path_not_allowed", "is a link", glob("up/*"))
+  end)
+end)
+
+describe("tools.fs grep", function()
+  local function grep(args, paths) return set(paths).grep.handler(args) end
+
+  it("answers the lines that match, with their places", function()
+    fs.write(dir .. "/a.go", "package a\nfunc F() {}\r\n\tfunc g()")
+    fs.write(dir .. "/b.lua", "function f()")
+    fs.write(dir .. "/bin", "func\0")
+    set().write.handler{ path = "src/c.go", text = "FUNC" }
+    assert.same({ matches = { "a.go:2:func F() {}", "a.go:3:\tfunc g()" } },
+      grep{ pattern = [[\bfunc\b]], glob = "*.go" })
+    assert.same({ "src/c.go:1:FUNC" }, grep{ pattern = "FUNC" }.matches)
+    assert.equal(4, #grep{ pattern = "func", ignore_case = true }.matches)
+    assert.same({ "b.lua:1:function f()" }, grep{ pattern = "f", path = "b.lua" }.matches)
+    assert.same({ "src/c.go:1:FUNC" }, grep{ pattern = ".", path = "src" }.matches)
+    assert.equal('{"matches":[]}', std.json.encode(grep{ pattern = "nowhere" }))
+  end)
+
+  it("looks only where the paths lead", function()
+    set().write.handler{ path = "src/a", text = "x" }
+    set().write.handler{ path = "other/a", text = "x" }
+    set().write.handler{ path = "top", text = "x" }
+    assert.same({ "src/a:1:x", "top:1:x" },
+      grep({ pattern = "x" }, { "src", "top", "none" }).matches)
+    refused("path_not_allowed", "not among the paths", grep({ pattern = "x", path = "other" }, { "src" }))
+    refused("path_not_allowed", "leads out of the root", grep{ pattern = "x", path = "../" .. dir })
+    std.sh.run({ "ln", "-s", "../other", dir .. "/src/link" })
+    std.sh.run({ "ln", "-s", "../top", dir .. "/src/file" })
+    assert.same({ "src/a:1:x" }, grep({ pattern = "x" }, { "src" }).matches)
+    refused("path_not_allowed", "is a link", grep({ pattern = "x", path = "src/link" }, { "src" }))
+  end)
+
+  it("says when there are more, and when the pattern is none", function()
+    fs.write(dir .. "/f", ("x\n"):rep(201))
+    local answer = grep{ pattern = "x" }
+    assert.same({ 200, true }, { #answer.matches, answer.more })
+    refused("validation", "missing closing %)", grep{ pattern = "(x" })
+    refused("bad_pattern", '"glob"', grep{ pattern = "x", glob = "[" })
+    refused("not_found", "no such file", grep{ pattern = "x", path = "none" })
+  end)
+
+  it("shows the beginning of a long line", function()
+    fs.write(dir .. "/f", ("é"):rep(500))
+    assert.equal("f:1:" .. ("é"):rep(200) .. "…", grep{ pattern = "é" }.matches[1])
+  end)
+
+  it("takes no more time for a nested pattern", function()
+    fs.write(dir .. "/f", ("a"):rep(5000) .. "b")
+    assert.same({}, grep{ pattern = "^(a+)+$" }.matches)
   end)
 end)
 
@@ -259,6 +347,7 @@ describe("tools.fs paths", function()
     refused("path_not_allowed", "not among the paths: src, go.mod", answer)
     assert.same({ "src", "go.mod" }, answer.paths)
     refused("path_not_allowed", "", t.list.handler{})
+    refused("path_not_allowed", "", t.read.handler{ path = "SRC/a" })
     refused("path_not_allowed", "", t.write.handler{ path = "src/../src2", text = "" })
   end)
 

@@ -57,6 +57,13 @@ describe("tools.sh", function()
     assert.same({ true, "begun\n" }, { r.timed_out, r.stdout })
   end)
 
+  it("ends a command that ignores TERM, and what it started", function()
+    local began = std.time.monotonic()
+    local r = run("trap '' TERM; sleep 600 & while :; do sleep 0.05; done", { timeout = 0.3 })
+    assert.same({ true, 137 }, { r.timed_out, r.code })
+    assert.is_true(std.time.monotonic() - began < 60)
+  end)
+
   it("keeps head and tail of a long output", function()
     local r = run({ "seq", "1", "20000" })
     assert.matches("^1\n2\n", r.stdout)

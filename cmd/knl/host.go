@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 
 	"github.com/knl-run/knl/kernel"
 	"github.com/knl-run/knl/luabind"
 	"github.com/knl-run/knl/port"
+	"github.com/knl-run/knl/port/anthropic"
+	"github.com/knl-run/knl/port/openai"
 )
 
 // host is what the scripts of one command share: the stores, the secrets, and
@@ -19,6 +22,11 @@ type host struct {
 	app    *app
 	stores stores
 	mask   *luabind.Masker
+	ports  port.Registry
+
+	playing *playing // of knl replay
+
+	terminal func() (io.ReadCloser, error) // where scripts may ask the human; nil: nowhere
 
 	mu     sync.Mutex
 	driven []*drive
@@ -32,26 +40,29 @@ type drive struct {
 }
 
 func (a *app) newHost() *host {
-	return &host{app: a, stores: stores{dir: a.flags.store, note: a.ui.note}, mask: &luabind.Masker{}, known: map[string]bool{}}
+	h := &host{app: a, stores: stores{dir: a.flags.store, note: a.ui.note}, mask: &luabind.Masker{}, known: map[string]bool{}}
+	h.ports = registry(anthropic.Host{Env: os.LookupEnv, Secret: h.mask.Add, Warn: func(text string) { a.ui.note("knl: %s", text) }})
+	return h
 }
 
-// providers are the ports that --model and ports.from may choose.
-var providers = port.Registry{}
+// providers are the ports that --model and ports.from may choose, for commands
+// that run no script.
+var providers = registry(anthropic.Host{Env: os.LookupEnv})
+
+// registry names the ports that h serves: each provider, and each kind of server
+// that resembles one.
+func registry(h anthropic.Host) port.Registry {
+	r := port.Registry{anthropic.Name: anthropic.New(h), openai.Name: openai.New(openai.Host(h))}
+	for _, dialect := range openai.Dialects {
+		if r[dialect] == nil {
+			r[dialect] = openai.As(dialect, openai.Host(h))
+		}
+	}
+	return r
+}
 
 // masked answers w with the secrets that scripts read hidden.
-func (h *host) masked(w io.Writer) io.Writer { return maskedWriter{w, h.mask} }
-
-type maskedWriter struct {
-	io.Writer
-	mask *luabind.Masker
-}
-
-func (m maskedWriter) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(m.Writer, m.mask.Mask(string(p))); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
+func (h *host) masked(w io.Writer) io.Writer { return h.mask.Writer(w) }
 
 // maskedJSON answers raw with the secrets in its texts hidden.
 func (h *host) maskedJSON(raw json.RawMessage) json.RawMessage {
@@ -100,9 +111,6 @@ func modelFault(model string) error {
 	if model == "" {
 		return nil
 	}
-	if len(providers) == 0 {
-		return misuse("leave --model out: the script then uses its own port", "--model %s: this knl has no provider", model)
-	}
 	_, _, err := providers.From(model, port.Conf{})
 	if err != nil {
 		return misuse("", "--model: %s", err)
@@ -112,14 +120,15 @@ func modelFault(model string) error {
 
 // modules answers the host modules of one VM.
 func (h *host) modules() []*luabind.Module {
-	mods := luabind.KnlModules(&luabind.Kernel{
+	mods := luabind.KnlModules(h.playing.kernel(&luabind.Kernel{
 		Open:    h.stores.open,
-		Options: kernel.Options{Strict: h.app.flags.durability == "strict"},
+		Options: kernel.Options{Strict: h.app.flags.durability == "strict", Mask: h.mask.MaskJSON},
 		Version: version(),
 		Session: h.drives,
-	})
-	mods = append(mods, luabind.PortsModule(&luabind.Ports{Registry: providers, Model: h.app.flags.model}))
-	return append(mods, luabind.Std(luabind.StdOptions{Log: h.app.ui.err, Mask: h.mask})...)
+	}))
+	mods = append(mods, luabind.PortsModule(h.playing.ports(&luabind.Ports{Registry: h.ports, Model: h.app.flags.model, Mask: h.mask})))
+	mods = append(mods, luabind.MCPModule(&luabind.MCP{Version: version(), Mask: h.mask}))
+	return append(mods, luabind.Std(luabind.StdOptions{Log: h.app.ui.err, Mask: h.mask, Store: h.stores.open, Terminal: h.terminal})...)
 }
 
 // drives notes a session that a script opened or resumed.

@@ -58,7 +58,8 @@ var reasons = map[int]string{
 var commands = []func(*app) *cobra.Command{
 	runCommand, resumeCommand,
 	sessionsCommand, logCommand, showCommand, treeCommand,
-	specCommand, vendorCommand, typesCommand, checkCommand,
+	exportCommand, replayCommand, doctorCommand,
+	specCommand, vendorCommand, typesCommand, checkCommand, mcpCommand,
 }
 
 // app is one call of knl.

@@ -88,6 +88,7 @@ func (a *app) runScript(ctx context.Context, f runFlags, s script) (err error) {
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	h := a.newHost()
+	h.terminal = terminal()
 	s.host, s.stdout = h, a.ui.out
 	if a.flags.json {
 		s.stdout = a.ui.err

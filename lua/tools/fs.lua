@@ -4,6 +4,8 @@
 --
 --    read{ path, from?, to? }                     the text, or its lines from to to
 --    list{ path? }                                names, folders with a / behind
+--    glob{ pattern }                              the paths that match
+--    grep{ pattern, path?, glob?, ignore_case? }  the lines that match
 --    write{ path, text }                          replaces or makes a file
 --    append{ path, text }                         adds to its end
 --    search_replace{ path, search, replace, all? } changes an exact piece of text
@@ -24,6 +26,7 @@ local knl = require("knl")
 local options = require("lshape.options")
 local refusal = require("tools.refusal")
 local scope = require("tools.scope")
+local search = require("tools.search")
 local std = require("std")
 
 local M = {}
@@ -32,8 +35,9 @@ M.shapes = {
   fs_opts = T.shape({
     root = T.string:min_len(1)
       :describe("a folder, from the project root (that root)"):is_optional(),
-    allow = T.array_of(T.one_of({ "append", "list", "read", "search_replace", "write" }))
-      :min_len(1):describe("the tools to make"),
+    allow = T.array_of(T.one_of({
+      "append", "glob", "grep", "list", "read", "search_replace", "write",
+    })):min_len(1):describe("the tools to make"),
     paths = T.array_of(T.string:min_len(1)):min_len(1)
       :describe("files and folders below root, with all that is in them"):is_optional(),
   }, { open = false }),
@@ -152,6 +156,24 @@ local catalog = {
     description = "Lists a folder; the names of folders end in /.",
     properties = { path = path }, required = {},
   },
+  glob = {
+    run = search.glob, scoped = true, effects = "read", idempotent = true, parallel = true,
+    description = "Answers the paths that match: * and ? within a name, ** for any folders.",
+    properties = { pattern = text("from the root, as in src/**/*.go") },
+    required = { "pattern" },
+  },
+  grep = {
+    run = search.grep, scoped = true, effects = "read", idempotent = true, parallel = true,
+    description = "Answers the lines that match a regular expression, as path:line:text; "
+      .. "more is true when there are others.",
+    properties = {
+      pattern = text("a regular expression (RE2), for one line at a time"),
+      path = path,
+      glob = text("of the files to look through, as in *.go"),
+      ignore_case = { type = "boolean", description = "a for A" },
+    },
+    required = { "pattern" },
+  },
   write = {
     run = write, effects = "write", idempotent = true,
     description = "Writes a file, in place of what stands there. Missing folders are made.",
@@ -192,6 +214,9 @@ local function entry(tool, places)
     strict = true,
     handler = function(args)
       return refusal.try(function()
+        if tool.scoped then
+          return tool.run(places, args)
+        end
         local at, refused = places:resolve(args.path or ".")
         return refused or tool.run(at, args)
       end)
@@ -201,7 +226,7 @@ end
 
 ---@class tools.fs.opts
 ---@field root? string a folder, from the project root (that root)
----@field allow string[] read, list, write, append, search_replace
+---@field allow string[] read, list, glob, grep, write, append, search_replace
 ---@field paths? string[] files and folders below root, with all that is in them
 
 --- Makes the file tools that allow names.

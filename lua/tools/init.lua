@@ -2,6 +2,9 @@
 --
 --    tools.fs{ root?, allow, paths? }       files below a folder
 --    tools.sh{ allow?, timeout?, cwd? }     commands
+--    tools.http{ hosts?, max_bytes?, … }    web servers
+--    tools.kv{ prefix? }                    small values that outlive a run
+--    tools.ask{ via?, timeout? }            a human
 --    tools.merge(a, b, …)                   one set of several
 --
 -- Each answers a map from a tool's name to its entry, what knl.device takes as
@@ -25,7 +28,7 @@ local gate = require("lshape.gate")
 
 local M = { shapes = { api = { shapes = { doc = "Schemas of the options.", returns = "table" } } } }
 
-for _, name in ipairs({ "fs", "sh", "merge" }) do
+for _, name in ipairs({ "fs", "sh", "http", "kv", "ask", "merge" }) do
   local module = require("tools." .. name)
   for shape, schema in pairs(module.shapes) do
     M.shapes[shape] = schema

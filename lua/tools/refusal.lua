@@ -11,7 +11,11 @@
 local M = {}
 
 -- Kinds of failures of std that are the world's, and what they are called here.
-local reasons = { not_found = "not_found", denied = "denied", conflict = "conflict", io = "io" }
+local reasons = {
+  not_found = "not_found", denied = "denied", conflict = "conflict", io = "io",
+  validation = "validation", too_large = "too_large", timeout = "timeout",
+  transport = "transport", unsupported = "unsupported",
+}
 
 --- A refusal.
 ---@param reason string one word, for programs

@@ -92,6 +92,62 @@ local function no(text, ...)
   return refusal.of("path_not_allowed", text:format(...))
 end
 
+--- A path of std.fs as a model knows it: from the root.
+---@param path string
+---@return string
+function Scope:name(path)
+  if self.root == "." or path == self.root then
+    return path
+  end
+  return path:sub(#self.root + 2)
+end
+
+-- The part of a pattern in front of what is special in it.
+local function fixed(pattern)
+  local parts = {}
+  for part in pattern:gmatch("[^/]+") do
+    if part:find("[*?%[\\]") then
+      break
+    end
+    parts[#parts + 1] = part
+  end
+  return table.concat(parts, "/")
+end
+
+--- A glob pattern for std.fs, or nil and the refusal.
+---@param pattern string as the model gave it
+---@return string?, table?
+function Scope:pattern(pattern)
+  local local_pattern = clean(pattern)
+  if not local_pattern then
+    return nil, no("%q leads out of the root: give a pattern below it", pattern)
+  end
+  local link = (self.paths or self.root ~= ".") and self:link(fixed(local_pattern))
+  if link then
+    return nil, no("%q is a link, which may lead out of the root", link)
+  end
+  return std.path.join((self.root:gsub("[*?%[\\]", "\\%0")), local_pattern)
+end
+
+--- The paths for std.fs to look through: path, or without one every path there
+--- is; nil and the refusal when it is not allowed.
+---@param path? string as the model gave it
+---@return string[]?, table?
+function Scope:all(path)
+  if path or not self.paths then
+    local at, refused = self:resolve(path or ".")
+    return at and { at }, refused
+  end
+  local all = {}
+  for _, each in ipairs(self.paths) do
+    local at = self:resolve(each)
+    if at and std.fs.exists(at) then
+      all[#all + 1] = at
+    end
+  end
+  return all
+end
+
 --- The path for std.fs, or nil and the refusal.
 ---@param path string as the model gave it
 ---@return string?, table?

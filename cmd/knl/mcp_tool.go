@@ -1,0 +1,283 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knl-run/knl/luabind"
+	"github.com/knl-run/knl/port"
+)
+
+// toolboxWidth is how many calls run at a time; more wait.
+const toolboxWidth = 16
+
+// toolbox runs the tools of a folder: each call in a VM of its own.
+type toolbox struct {
+	host   *host
+	limits luabind.Limits
+	time   time.Duration // of a whole call; 0: no limit
+	places chan struct{}
+	calls  sync.WaitGroup
+}
+
+// servedTool is a script that is a tool.
+type servedTool struct {
+	name, path string
+	declared   declaration
+	schema     *luabind.ArgSchema
+}
+
+// declaration is what a script says of its tool.
+type declaration struct {
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"input_schema"`
+	Effects     string          `json:"effects"`
+	Idempotent  bool            `json:"idempotent"`
+	Timeout     float64         `json:"timeout"` // seconds
+}
+
+// toolOf is Lua that makes of what a script returned the tool that it is, as a
+// device checks it, and then what it declares or what a call answers.
+const toolOf = `local require, type, pcall, error = require, type, pcall, error
+local function tool(name, v)
+  if type(v) == "function" then v = { handler = v } end
+  if type(v) ~= "table" then
+    error("returns a " .. type(v) .. ", want a tool: { handler = fn, … } or the handler", 0)
+  end
+  local ok, err = pcall(require("knl").device, { tools = { [name] = v } })
+  if not ok then
+    error((tostring(err):gsub("^tool:%d+: ", ""):gsub("^knl%.device: tools%.[^:]*: ", "")), 0)
+  end
+  return v
+end
+return function(name, v, args)
+  v = tool(name, v)
+  if args then return v.handler(args, {}) end
+  return {
+    description = v.description, input_schema = v.input_schema, effects = v.effects,
+    idempotent = v.idempotent, timeout = v.timeout,
+  }
+end`
+
+// evaluate runs the script at path and answers, as JSON, what toolOf makes of
+// it: what it declares, or with args what the handler answers.
+func (b *toolbox) evaluate(ctx context.Context, path string, args json.RawMessage) (out json.RawMessage, err error) {
+	vm, source, err := b.script(path).open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, vm.Close()) }()
+	read, err := vm.RunString(ctx, "=tool", toolOf) // before the script can change a global
+	if err != nil {
+		return nil, err
+	}
+	values, err := vm.RunString(ctx, path, source)
+	if err == nil && len(values) == 0 {
+		err = errors.New("returns nothing, want a tool: { handler = fn, … } or the handler")
+	}
+	if err != nil {
+		return nil, err
+	}
+	name, err := luabind.FromJSON(vm.Root(), []byte(`"`+stem(path)+`"`))
+	if err != nil {
+		return nil, err
+	}
+	in := append(values[:0:0], name, values[0])
+	if args != nil {
+		v, err := luabind.FromJSON(vm.Root(), args)
+		if err != nil {
+			return nil, fmt.Errorf("arguments: %w", err)
+		}
+		in = append(in, v)
+	}
+	answer, err := vm.Run(ctx, read[0], in...)
+	if err != nil {
+		return nil, err
+	}
+	if len(answer) == 0 {
+		return json.RawMessage("null"), nil
+	}
+	return luabind.AppendJSON(nil, answer[0], &luabind.Encoding{Name: "result", ListFields: true})
+}
+
+func stem(path string) string { return strings.TrimSuffix(filepath.Base(path), ".lua") }
+
+// read loads a script as a tool.
+func (b *toolbox) read(ctx context.Context, path string) (*servedTool, error) {
+	t := &servedTool{name: stem(path), path: path}
+	if legal := port.ToolNames([]string{t.name})[0]; legal != t.name {
+		return nil, fmt.Errorf("%q is no name for a tool, want letters, digits, _ and - (%s.lua)", t.name, legal)
+	}
+	ctx, stop := b.within(ctx, 0)
+	defer stop()
+	raw, err := b.evaluate(ctx, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(raw, &t.declared); err != nil {
+		return nil, err
+	}
+	if t.declared.Description == "" {
+		t.declared.Description = heading(path)
+	}
+	if t.declared.InputSchema, err = objectSchema(t.declared.InputSchema); err != nil {
+		return nil, err
+	}
+	t.schema, err = luabind.NewArgSchema(t.declared.InputSchema)
+	return t, err
+}
+
+// objectSchema answers a schema that says that it is of an object, as the
+// protocol wants it.
+func objectSchema(raw json.RawMessage) (json.RawMessage, error) {
+	top := map[string]json.RawMessage{}
+	if raw != nil && string(raw) != "[]" {
+		if err := json.Unmarshal(raw, &top); err != nil {
+			return nil, fmt.Errorf("input_schema: got %.40s, want a JSON Schema of an object", raw)
+		}
+	}
+	if top["type"] == nil {
+		top["type"] = json.RawMessage(`"object"`)
+	}
+	return json.Marshal(top)
+}
+
+// heading answers the first paragraph of the comment that a file begins with.
+func heading(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	var words []string
+	for _, line := range strings.Split(string(text), "\n") {
+		said, isComment := strings.CutPrefix(strings.TrimSpace(line), "--")
+		said = strings.TrimSpace(strings.TrimLeft(said, "-"))
+		if !isComment || said == "" || strings.HasPrefix(said, "[[") {
+			break
+		}
+		words = append(words, said)
+	}
+	return strings.Join(words, " ")
+}
+
+// within answers a context that ends with the time of a call: the command's, or
+// the tool's own when that is shorter.
+func (b *toolbox) within(ctx context.Context, own time.Duration) (context.Context, context.CancelFunc) {
+	limit := b.time
+	if own > 0 && (limit == 0 || own < limit) {
+		limit = own
+	}
+	if limit == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
+}
+
+// server answers the server of these tools.
+func (b *toolbox) server(tools []*servedTool) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "knl", Version: version()}, &mcp.ServerOptions{
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+	})
+	for _, t := range tools {
+		s.AddTool(&mcp.Tool{
+			Name: t.name, Description: t.declared.Description, InputSchema: t.declared.InputSchema,
+			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.declared.Effects == "read", IdempotentHint: t.declared.Idempotent},
+		}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			b.calls.Add(1)
+			defer b.calls.Done()
+			return b.call(ctx, t, req.Params.Arguments), nil
+		})
+	}
+	return s
+}
+
+// call runs one call to its end.
+func (b *toolbox) call(ctx context.Context, t *servedTool, args json.RawMessage) *mcp.CallToolResult {
+	select {
+	case b.places <- struct{}{}:
+		defer func() { <-b.places }()
+	case <-ctx.Done():
+		return b.failed(ctx, ctx.Err())
+	}
+	if len(args) == 0 || string(args) == "null" {
+		args = json.RawMessage(`{}`)
+	}
+	if err := t.schema.Check(args); err != nil {
+		return b.failed(ctx, err)
+	}
+	ctx, stop := b.within(ctx, luabind.Span(t.declared.Timeout, time.Second))
+	defer stop()
+	out, err := b.evaluate(ctx, t.path, args)
+	if err != nil {
+		return b.failed(ctx, err)
+	}
+	return answered(b.host.maskedJSON(out))
+}
+
+func (b *toolbox) failed(ctx context.Context, err error) *mcp.CallToolResult {
+	text := err.Error()
+	if ctx.Err() != nil {
+		text = context.Cause(ctx).Error()
+	}
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: b.host.mask.Mask(text)}}}
+}
+
+// answered makes of a value what a client gets: text as it is, blocks as
+// content, any other value as its JSON, an object also as structured content.
+func answered(raw json.RawMessage) *mcp.CallToolResult {
+	r := &mcp.CallToolResult{Content: []mcp.Content{}}
+	var text string
+	switch {
+	case string(raw) == "null":
+	case json.Unmarshal(raw, &text) == nil:
+		r.Content = append(r.Content, &mcp.TextContent{Text: text})
+	default:
+		if r.Content = contentOf(raw); r.Content != nil {
+			break
+		}
+		r.Content = []mcp.Content{&mcp.TextContent{Text: string(raw)}}
+		if raw[0] == '{' {
+			r.StructuredContent = raw
+		}
+	}
+	return r
+}
+
+// contentOf answers a list of content blocks as the protocol spells them, nil
+// when raw is none.
+func contentOf(raw json.RawMessage) (out []mcp.Content) {
+	var blocks []struct {
+		Type   string
+		Text   string
+		Source struct {
+			MediaType string `json:"media_type"`
+			Data      []byte // base64
+		}
+	}
+	if json.Unmarshal(raw, &blocks) != nil {
+		return nil
+	}
+	for _, b := range blocks {
+		switch b.Type {
+		case "text":
+			out = append(out, &mcp.TextContent{Text: b.Text})
+		case "image":
+			out = append(out, &mcp.ImageContent{MIMEType: b.Source.MediaType, Data: b.Source.Data})
+		case "document":
+			r := &mcp.ResourceContents{URI: "knl:///document", MIMEType: b.Source.MediaType, Blob: b.Source.Data}
+			out = append(out, &mcp.EmbeddedResource{Resource: r})
+		default:
+			return nil
+		}
+	}
+	return out
+}

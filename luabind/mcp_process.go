@@ -1,0 +1,132 @@
+package luabind
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// mcpLeave is how long a server gets to leave by itself once its stdin has
+// ended, before TERM. A server that only heeds signals costs that much.
+const mcpLeave = 500 * time.Millisecond
+
+// mcpServer is a server that runs as our child: its stdin and stdout carry
+// messages, its stderr is kept for what an error says. It leads a process group
+// of its own, so a Ctrl-C at the terminal does not reach it, and all that is in
+// the group ends with the leader. When this process is killed the server reads
+// the end of its stdin, which is all that can be done for it.
+type mcpServer struct {
+	process
+	stdin  *os.File
+	frames *mcpFrames
+	gone   chan struct{} // closed once the group has ended and the pipes are closed
+}
+
+// serve starts the command as a server.
+func (c *command) serve() (*mcpServer, error) {
+	path, err := c.program()
+	if err != nil {
+		return nil, err
+	}
+	s := &mcpServer{gone: make(chan struct{})}
+	s.exited, s.stderr = make(chan struct{}), headTail{limit: 4 << 10}
+	s.cmd = &exec.Cmd{Path: path, Args: c.argv, Dir: c.dir, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
+	s.cmd.Env = append(slices.Clip(c.env), "PWD="+c.dir)
+	theirs, err := s.connect()
+	if err == nil {
+		err = s.cmd.Start()
+	}
+	for _, f := range theirs {
+		f.Close()
+	}
+	if err != nil {
+		s.closePipes()
+		return nil, startFault(c.argv[0], err)
+	}
+	go s.watch()
+	return s, nil
+}
+
+// connect makes the pipes and answers the ends that are for the server.
+func (s *mcpServer) connect() (theirs []*os.File, err error) {
+	var ends [3][2]*os.File
+	for i := range ends {
+		if ends[i][0], ends[i][1], err = os.Pipe(); err != nil {
+			return theirs, err
+		}
+		mine := 0
+		if i == 0 {
+			mine = 1
+		}
+		s.ours, theirs = append(s.ours, ends[i][mine]), append(theirs, ends[i][1-mine])
+	}
+	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = ends[0][0], ends[1][1], ends[2][1]
+	s.stdin, s.frames = ends[0][1], newMCPFrames(ends[1][0])
+	s.copies.Go(func() { io.Copy(&s.stderr, ends[2][0]) })
+	return theirs, nil
+}
+
+// watch waits for the leader and then ends what is left of it. What it had
+// written is read first; what someone outside the group keeps open is not
+// awaited.
+func (s *mcpServer) watch() {
+	s.cmd.Wait() // its answer is in ProcessState
+	close(s.exited)
+	ended(s.frames.eof, drainGrace)
+	s.endGroup(killGrace)
+	s.closePipes()
+	close(s.gone)
+}
+
+// stop ends the server, by the end of its stdin, TERM and KILL, and waits until
+// nothing of it is left.
+func (s *mcpServer) stop() {
+	s.stdin.Close()
+	if !ended(s.exited, mcpLeave) {
+		s.signal(syscall.SIGTERM)
+		if !ended(s.exited, killGrace) {
+			s.signal(syscall.SIGKILL)
+		}
+	}
+	<-s.gone
+}
+
+// end answers how a server that is gone has ended.
+func (s *mcpServer) end() string {
+	code := exitCode(s.cmd.ProcessState)
+	if code > 128 {
+		return fmt.Sprintf("it was ended by signal %d", code-128)
+	}
+	return fmt.Sprintf("it has ended with exit code %d", code)
+}
+
+// noise answers what a server printed beside its messages.
+func (s *mcpServer) noise() string {
+	if noise := mcpTail(s.frames.heard(), 400); noise != "" {
+		return fmt.Sprintf("; on stdout it printed what is no message: %q", noise)
+	}
+	return ""
+}
+
+// words answers all that a server that is gone said beside its messages.
+func (s *mcpServer) words() string {
+	text := s.noise()
+	if said := mcpTail(s.stderr.String(), 400); said != "" {
+		text += fmt.Sprintf("; its stderr ends with: %q", said)
+	}
+	return text
+}
+
+// mcpTail answers the end of text, n bytes at most, cut between characters.
+func mcpTail(text string, n int) string {
+	text = strings.TrimSpace(text)
+	if len(text) > n {
+		text = string(textFrom([]byte(text[len(text)-n:])))
+	}
+	return text
+}

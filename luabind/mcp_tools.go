@@ -1,0 +1,305 @@
+package luabind
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/knl-run/knl/port"
+)
+
+// mcpListLimit bounds what a server may list: pages without end are an error
+// and not a wait.
+const mcpListLimit = 10_000
+
+// mcpTool is a tool of a server as a filter sees it.
+type mcpTool struct {
+	Name        string
+	Title       string
+	Description string
+	Effects     string
+	Idempotent  bool
+	key         string // what providers accept
+	schema      json.RawMessage
+}
+
+// mcpRefusal is a tool that was left out.
+type mcpRefusal struct{ Name, Reason string }
+
+// clientTools is client:tools(filter?).
+func clientTools(c *Call) (int, error) {
+	h := Self[*mcpHandle](c)
+	filter, err := mcpFilterOf(c)
+	if err != nil {
+		return 0, err
+	}
+	var listed []*mcp.Tool
+	if err := c.Block(func(ctx context.Context) (err error) {
+		listed, err = h.client.listTools(ctx)
+		return err
+	}); err != nil {
+		return 0, err
+	}
+	tools, refused := readMCPTools(listed)
+	if tools, refused, err = filter(tools, refused); err != nil {
+		return 0, err
+	}
+	return h.pushTools(c, tools, refused)
+}
+
+// pushTools answers the map of entries, the refusals and the changed names.
+func (h *mcpHandle) pushTools(c *Call, tools []mcpTool, refused []mcpRefusal) (int, error) {
+	entries, names := c.L.CreateTable(0, len(tools)), c.L.CreateTable(0, 0)
+	for i := range tools {
+		t := &tools[i]
+		entry, err := h.entry(c, t)
+		if err != nil {
+			refused = append(refused, mcpRefusal{t.Name, err.Error()})
+			continue
+		}
+		entries.RawSetString(t.key, entry)
+		if t.key != t.Name {
+			names.RawSetString(t.key, lua.LString(t.Name))
+		}
+	}
+	list := TagArray(c.L, c.L.CreateTable(len(refused), 0))
+	for _, r := range refused {
+		list.Append(c.VM().structTable(c.L, mcpForms().refusal, r))
+	}
+	return c.Return(entries, list, names)
+}
+
+// entry makes what a device takes for t.
+func (h *mcpHandle) entry(c *Call, t *mcpTool) (*lua.LTable, error) {
+	schema, err := FromJSON(c.L, t.schema)
+	if err != nil {
+		return nil, fmt.Errorf("input_schema: %w", err)
+	}
+	entry := c.L.CreateTable(0, 6)
+	setText(entry, "description", t.Description)
+	entry.RawSetString("input_schema", schema)
+	entry.RawSetString("effects", lua.LString(t.Effects))
+	if t.Idempotent {
+		entry.RawSetString("idempotent", lua.LTrue)
+	}
+	entry.RawSetString("timeout", lua.LNumber(h.client.call.Seconds()))
+	entry.RawSetString("handler", c.VM().function(&Func{
+		Name:    t.key,
+		Args:    []Arg{{Name: "args", Kind: Table, Optional: true}, {Name: "ctx", Optional: true}},
+		Returns: "any, any?",
+		Fn:      func(c *Call) (int, error) { return h.callTool(c, t.Name) },
+	}, bound{place: "mcp " + h.client.label + ": " + t.Name, state: c.State()}))
+	return entry, nil
+}
+
+// callTool is the handler of a tool.
+func (h *mcpHandle) callTool(c *Call, name string) (int, error) {
+	args := json.RawMessage(`{}`)
+	if c.Given(1) {
+		raw, err := AppendJSON(nil, c.Table(1), &Encoding{Name: "arguments", ListFields: true})
+		if err != nil {
+			return 0, c.Mistake("%s", err)
+		}
+		if raw[0] != '{' && string(raw) != "[]" {
+			return 0, c.ArgMistake(1, "a table of named arguments")
+		}
+		if raw[0] == '{' {
+			args = raw
+		}
+	}
+	var answer *mcp.CallToolResult
+	if err := c.Block(func(ctx context.Context) (err error) {
+		answer, err = h.client.callTool(ctx, name, args, h.tell(c.VM(), name))
+		return err
+	}); err != nil {
+		if said, failed := err.(toolFailure); failed {
+			RaiseValue(c.L, lua.LString(said))
+		}
+		return 0, err
+	}
+	result, structured, err := resultOf(answer)
+	if err != nil {
+		return 0, err
+	}
+	v, err := FromJSON(c.L, result)
+	if err != nil {
+		return 0, h.client.says(mcpRefused, err, "%s: its answer: %s", name, err)
+	}
+	if structured == nil {
+		return c.Return(v)
+	}
+	s, err := FromJSON(c.L, structured)
+	if err != nil {
+		return 0, h.client.says(mcpRefused, err, "%s: its structured answer: %s", name, err)
+	}
+	return c.Return(v, s)
+}
+
+// tell answers what brings progress to the script, or nil when it does not
+// listen.
+func (h *mcpHandle) tell(vm *VM, tool string) func(context.Context, mcpProgress) error {
+	if h.onProgress == lua.LNil {
+		return nil
+	}
+	return func(ctx context.Context, p mcpProgress) error {
+		p.Tool = tool
+		return vm.Enter(ctx, func(c *Call) error {
+			_, err := c.Invoke(h.onProgress, vm.structTable(c.L, mcpForms().progress, p))
+			return err
+		})
+	}
+}
+
+func (c *mcpClient) listTools(ctx context.Context) ([]*mcp.Tool, error) {
+	if caps := c.session.InitializeResult().Capabilities; caps == nil || caps.Tools == nil {
+		return nil, nil
+	}
+	return mcpAsk(ctx, c, question{act: "tools/list", limit: c.call}, func(ctx context.Context) ([]*mcp.Tool, error) {
+		return mcpPages(c.session.Tools(ctx, nil))
+	})
+}
+
+func (c *mcpClient) callTool(ctx context.Context, name string, args json.RawMessage, heard func(context.Context, mcpProgress) error) (*mcp.CallToolResult, error) {
+	params := &mcp.CallToolParams{Name: name, Arguments: args}
+	q := question{act: "tools/call " + name, limit: c.call, heard: heard}
+	if heard != nil {
+		token, told := c.follow()
+		defer c.unfollow(token)
+		params.SetProgressToken(token)
+		q.progress = told
+	}
+	r, err := mcpAsk(ctx, c, q, func(ctx context.Context) (*mcp.CallToolResult, error) {
+		return c.session.CallTool(ctx, params)
+	})
+	if err == nil && r.IsError {
+		return nil, toolFailure(failureOf(r))
+	}
+	return r, err
+}
+
+// readMCPTools reads what a server lists. A tool that would spoil the requests
+// it is offered in is refused; the others keep their names whatever is refused.
+func readMCPTools(listed []*mcp.Tool) (tools []mcpTool, refused []mcpRefusal) {
+	names, seen := []string{}, map[string]bool{}
+	for _, t := range listed {
+		names = append(names, t.Name)
+	}
+	keys := port.ToolNames(names)
+	for i, t := range listed {
+		tool, err := readMCPTool(t)
+		if err == nil && seen[t.Name] {
+			err = fmt.Errorf("the server lists the name twice")
+		}
+		seen[t.Name] = true
+		if err != nil {
+			refused = append(refused, mcpRefusal{t.Name, err.Error()})
+			continue
+		}
+		tool.key = keys[i]
+		tools = append(tools, tool)
+	}
+	return tools, refused
+}
+
+func readMCPTool(t *mcp.Tool) (mcpTool, error) {
+	out := mcpTool{Name: t.Name, Title: t.Title, Description: t.Description, Effects: "external"}
+	if out.Description == "" {
+		out.Description = out.Title
+	}
+	if a := t.Annotations; a != nil {
+		if a.ReadOnlyHint {
+			out.Effects = "read"
+		}
+		out.Idempotent = a.IdempotentHint || a.ReadOnlyHint
+	}
+	if t.Name == "" {
+		return out, fmt.Errorf("it has no name")
+	}
+	raw, err := json.Marshal(t.InputSchema)
+	if err != nil {
+		return out, fmt.Errorf("input_schema: %w", err)
+	}
+	if string(raw) == "null" {
+		raw = []byte(`{"properties":{},"type":"object"}`)
+	}
+	out.schema = raw
+	_, err = NewArgSchema(raw)
+	return out, err
+}
+
+// mcpFilter takes from the tools what a script does not want.
+type mcpFilter func([]mcpTool, []mcpRefusal) ([]mcpTool, []mcpRefusal, error)
+
+// mcpFilterOf reads argument 1: nothing, the names of the server's tools, or a
+// function.
+func mcpFilterOf(c *Call) (mcpFilter, error) {
+	if !c.Given(1) {
+		return func(t []mcpTool, r []mcpRefusal) ([]mcpTool, []mcpRefusal, error) { return t, r, nil }, nil
+	}
+	if fn := c.Arg(1); callable(c.L, fn) {
+		return func(t []mcpTool, r []mcpRefusal) ([]mcpTool, []mcpRefusal, error) {
+			chosen, err := chosenBy(c, fn, t)
+			return chosen, r, err
+		}, nil
+	}
+	list, ok := c.Arg(1).(*lua.LTable)
+	if !ok || keyBeside(list, list.MaxN()) != lua.LNil {
+		return nil, c.ArgMistake(1, "a list of names, or a function")
+	}
+	wanted := []string{}
+	for i := 1; i <= list.MaxN(); i++ {
+		name, ok := list.RawGetInt(i).(lua.LString)
+		if !ok {
+			return nil, c.Mistake("filter[%d]: got %s, want the name of a tool", i, show(list.RawGetInt(i)))
+		}
+		wanted = append(wanted, string(name))
+	}
+	return func(t []mcpTool, r []mcpRefusal) ([]mcpTool, []mcpRefusal, error) {
+		chosen, left := mcpNamed(wanted, t, r)
+		return chosen, left, nil
+	}, nil
+}
+
+func chosenBy(c *Call, fn lua.LValue, tools []mcpTool) (chosen []mcpTool, err error) {
+	for _, t := range tools {
+		out, err := c.Invoke(fn, c.VM().structTable(c.L, mcpForms().tool, t))
+		if err != nil {
+			return nil, err
+		}
+		if lua.LVAsBool(first(out)) {
+			chosen = append(chosen, t)
+		}
+	}
+	return chosen, nil
+}
+
+// mcpNamed answers the tools of these names, as the server or a provider spells
+// them. One that is not there is refused too: a server that has changed must
+// not go unnoticed.
+func mcpNamed(wanted []string, tools []mcpTool, refused []mcpRefusal) (chosen []mcpTool, left []mcpRefusal) {
+	known := []string{}
+	for _, t := range tools {
+		known = append(known, t.Name)
+	}
+next:
+	for _, name := range wanted {
+		for _, t := range tools {
+			if t.Name == name || t.key == name {
+				chosen = append(chosen, t)
+				continue next
+			}
+		}
+		for _, r := range refused {
+			if r.Name == name {
+				left = append(left, r)
+				continue next
+			}
+		}
+		left = append(left, mcpRefusal{name, strings.TrimSpace("the server has no such tool: " + Suggest(name, known))})
+	}
+	return chosen, left
+}

@@ -1,0 +1,247 @@
+package anthropic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/port/internal/field"
+	"github.com/knl-run/knl/port/internal/wire"
+)
+
+// reader makes an Answer of what the provider writes.
+type reader struct {
+	ctx     context.Context // of the call
+	request *request
+	model   string
+	on      func(kernel.Delta)
+}
+
+// message is a whole answer, and the part of one that a stream begins with.
+type message struct {
+	Type        string            `json:"type"`
+	Content     []json.RawMessage `json:"content"`
+	StopReason  string            `json:"stop_reason"`
+	StopDetails stopDetails       `json:"stop_details"`
+	Usage       usage             `json:"usage"`
+	Error       wireError         `json:"error"`
+}
+
+type stopDetails struct {
+	Category    string `json:"category"`
+	Explanation string `json:"explanation"`
+}
+
+func isStream(res *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("content-type"))
+	return kind == "text/event-stream"
+}
+
+// whole reads an answer that came in one piece.
+func (r *reader) whole(res *http.Response) (*kernel.Answer, error) {
+	body, err := io.ReadAll(res.Body)
+	switch {
+	case errors.Is(err, wire.ErrTooLong):
+		return nil, err
+	case err != nil:
+		return nil, r.cut(err)
+	}
+	var m message
+	switch err := json.Unmarshal(body, &m); {
+	case err != nil || m.Type == "":
+		return nil, wire.Unreadable("the server answered what is no message of the Messages API", string(body))
+	case m.Type == "error":
+		return nil, inside(m.Error)
+	}
+	a, err := r.answer(&m)
+	if err == nil {
+		r.tell(m.Content)
+	}
+	return a, err
+}
+
+// cut says that an answer stopped in the middle, unless the call's own end is
+// why.
+func (r *reader) cut(err error) error {
+	if err != nil && r.ctx.Err() != nil {
+		return err
+	}
+	return wire.Cut(err)
+}
+
+// tell shows an answer that came whole to those who listen for pieces.
+func (r *reader) tell(content []json.RawMessage) {
+	for _, raw := range content {
+		var b struct{ Type, Text, Thinking string }
+		_ = json.Unmarshal(raw, &b)
+		for kind, text := range map[string]string{"text": b.Text, "thinking": b.Thinking} {
+			if b.Type == kind && text != "" {
+				r.on(kernel.Delta{Kind: kind, Text: text})
+			}
+		}
+	}
+}
+
+// answer turns a message into the kernel's words.
+func (r *reader) answer(m *message) (*kernel.Answer, error) {
+	blocks, calls := make([]json.RawMessage, len(m.Content)), false
+	for i, raw := range m.Content {
+		b, err := r.block(raw)
+		if err != nil {
+			return nil, err
+		}
+		blocks[i] = b.raw
+		calls = calls || b.call
+	}
+	a := &kernel.Answer{Content: field.Array(blocks), Usage: m.Usage.counters()}
+	a.StopReason = r.stop(m.StopReason, a.Usage.Output, calls)
+	if m.StopReason == "refusal" {
+		a.Refused, a.RefusalKind, a.RefusalDetail = true, "model", m.StopDetails.Explanation
+		if m.StopDetails.Category != "" {
+			a.RefusalKind = "content_filter"
+			if a.RefusalDetail == "" {
+				a.RefusalDetail = m.StopDetails.Category
+			}
+		}
+	}
+	return a, nil
+}
+
+// stop answers the kernel's word for why the model stopped. An answer that
+// fills max_tokens was cut, whatever the server says of it. One that filled the
+// context window was cut as well: it is kept, as it was paid for, and the next
+// request will not fit. A word that nobody knows stays as it is, and the kernel
+// makes an error of it.
+func (r *reader) stop(word string, output int64, calls bool) string {
+	switch word {
+	case "model_context_window_exceeded":
+		return "max_tokens"
+	case "end_turn", "tool_use", "":
+		if r.request.limit > 0 && output >= r.request.limit {
+			return "max_tokens"
+		}
+	}
+	switch {
+	case word == "end_turn" && calls:
+		return "tool_use"
+	case word == "tool_use" && !calls:
+		return "end_turn"
+	}
+	return word
+}
+
+// block is a content block as the log keeps it.
+type block struct {
+	raw  json.RawMessage
+	call bool
+}
+
+// block answers a block in the neutral form: text and calls as every provider
+// understands them, everything else as it came, with a bag that says whose it
+// is.
+func (r *reader) block(raw json.RawMessage) (block, error) {
+	var b struct {
+		Type      string            `json:"type"`
+		Text      *string           `json:"text"`
+		Citations []json.RawMessage `json:"citations"`
+		ID        string            `json:"id"`
+		Name      string            `json:"name"`
+		Input     json.RawMessage   `json:"input"`
+	}
+	if err := json.Unmarshal(raw, &b); err != nil || field.KindOf(raw) != '{' || b.Type == "" {
+		return block{}, wire.Unreadable("the server answered a block that cannot be read", string(raw))
+	}
+	switch {
+	case b.Type == "text" && b.Text != nil && len(b.Citations) == 0:
+		return block{raw: field.Map{"text": field.Quoted(*b.Text), "type": field.Quoted("text")}.JSON()}, nil
+	case b.Type == "tool_use":
+		f := field.Map{"input": arguments(b.Input), "type": field.Quoted("tool_use")}
+		if b.ID != "" {
+			f["id"] = field.Quoted(b.ID)
+		}
+		if b.Name != "" {
+			f["name"] = field.Quoted(r.request.Name(b.Name))
+		}
+		return block{raw: f.JSON(), call: true}, nil
+	}
+	return block{raw: r.bagged(raw)}, nil
+}
+
+// bagged puts the bag into a block and leaves every other byte.
+func (r *reader) bagged(raw json.RawMessage) json.RawMessage {
+	bag := field.Map{"model": field.Quoted(r.model), "port": field.Quoted(Name)}.JSON()
+	out := append([]byte(`{"provider":`), bag...)
+	return append(append(out, ','), strings.TrimSpace(string(raw))[1:]...)
+}
+
+// arguments answers the input of a call as the log keeps it: nothing is an
+// empty object, and what is no object that a log can hold is its text, so that
+// the call alone is closed as malformed and not the whole answer lost.
+func arguments(raw json.RawMessage) json.RawMessage {
+	text := strings.TrimSpace(string(raw))
+	switch {
+	case text == "" || text == "null":
+		return json.RawMessage("{}")
+	case field.KindOf(raw) == '"' || readable(text):
+		return json.RawMessage(text)
+	}
+	return field.Quoted(text)
+}
+
+// deepest is how deep arguments may be nested: the log takes 128 levels, the
+// blocks around them included.
+const deepest = 100
+
+// readable says whether text is one JSON value with no key twice, nested no
+// deeper than a log takes.
+func readable(text string) bool {
+	dec := jsontext.NewDecoder(strings.NewReader(text))
+	for {
+		switch _, err := dec.ReadToken(); {
+		case err == io.EOF:
+			return true
+		case err != nil || dec.StackDepth() > deepest:
+			return false
+		case dec.StackDepth() == 0 && dec.InputOffset() < int64(len(text)):
+			return strings.TrimSpace(text[dec.InputOffset():]) == ""
+		}
+	}
+}
+
+// usage is what the provider counted. A stream reports it twice, and what its
+// end does not repeat stays.
+type usage struct {
+	Input      *int64 `json:"input_tokens"`
+	Output     *int64 `json:"output_tokens"`
+	CacheRead  *int64 `json:"cache_read_input_tokens"`
+	CacheWrite *int64 `json:"cache_creation_input_tokens"`
+	Details    *struct {
+		Thinking int64 `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// counters answers the kernel's disjoint counters, which the provider's are
+// already: its input is what no cache had to do with. Thinking is a part of the
+// output.
+func (u usage) counters() kernel.Usage {
+	out := kernel.Usage{Input: count(u.Input), Output: count(u.Output), CacheRead: count(u.CacheRead), CacheWrite: count(u.CacheWrite)}
+	if u.Details != nil {
+		out.Thinking = min(count(&u.Details.Thinking), out.Output)
+	}
+	return out
+}
+
+// count reads a counter; none and a negative one are 0.
+func count(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return max(0, *n)
+}

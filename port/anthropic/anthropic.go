@@ -1,0 +1,126 @@
+package anthropic
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/port"
+	"github.com/knl-run/knl/port/internal/wire"
+)
+
+// Name is what the port is called in a registry and in the blocks it writes.
+const Name = "anthropic"
+
+// Host is what the port asks of the program around it. Every field may be nil.
+type Host struct {
+	Env    func(name string) (string, bool) // reads a variable of the environment
+	Secret func(value string)               // is told each key, so that it shows nowhere
+	Warn   func(text string)                // is told, once each, what a model was not asked because it does not take it
+}
+
+// Port is the adapter of the Messages API. It is safe for concurrent use.
+type Port struct {
+	host   Host
+	warned sync.Map // text → true
+	counts recent[int64]
+	models recent[sizes]
+}
+
+var _ port.Port = (*Port)(nil)
+
+// New answers a port that reads keys and base URLs through host.
+func New(host Host) *Port { return &Port{host: host} }
+
+// Open answers the model that conf names. A base URL or a header that must not
+// be sent is refused here; a key is looked for when a call is made.
+func (p *Port) Open(conf port.Conf) (kernel.LLM, error) {
+	if conf.Model == "" {
+		return nil, fmt.Errorf("conf.model: got nothing, want the name of a model, \"claude-opus-4-7\" for one")
+	}
+	return p.open(conf)
+}
+
+func (p *Port) open(conf port.Conf) (*model, error) {
+	s, err := p.server(conf)
+	if err != nil {
+		return nil, err
+	}
+	return &model{port: p, conf: conf, family: familyOf(conf.Model), server: s}, nil
+}
+
+// Health answers nil when the provider knows the model, or without one the key.
+func (p *Port) Health(ctx context.Context, conf port.Conf) error {
+	m, err := p.open(conf)
+	if err != nil {
+		return err
+	}
+	path := "v1/models"
+	if conf.Model != "" {
+		path = modelPath(conf.Model)
+	}
+	ctx, cancel := m.within(ctx, time.Time{})
+	defer cancel()
+	_, err = m.server.fetch(ctx, call{method: "GET", path: path})
+	return err
+}
+
+// warn says text once in the life of p.
+func (p *Port) warn(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if _, said := p.warned.LoadOrStore(text, true); !said && p.host.Warn != nil {
+		p.host.Warn(text)
+	}
+}
+
+// model is an opened model.
+type model struct {
+	port   *Port
+	conf   port.Conf
+	family family
+	server *server
+}
+
+// Call implements kernel.LLM.
+func (m *model) Call(ctx context.Context, req *kernel.Request, opts kernel.CallOptions) (*kernel.Answer, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, port.ClassifyError(err)
+	}
+	out, err := m.request(req)
+	if err != nil {
+		return nil, err
+	}
+	bounded, cancel := m.within(ctx, opts.Deadline)
+	defer cancel()
+	on := opts.OnDelta
+	if on == nil {
+		on = func(kernel.Delta) {}
+	}
+	a, err := m.ask(bounded, out, on)
+	if err != nil {
+		return nil, m.server.ended(ctx, bounded, err)
+	}
+	return a, nil
+}
+
+// ask makes the call and reads its answer, streamed or whole. A server that
+// answers whole where a stream was wanted is read as it answers.
+func (m *model) ask(ctx context.Context, out *request, on func(kernel.Delta)) (*kernel.Answer, error) {
+	res, err := m.server.send(ctx, call{method: "POST", path: "v1/messages", body: out.body})
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	r := &reader{ctx: ctx, request: out, model: m.conf.Model, on: on}
+	if isStream(res) {
+		return r.stream(res)
+	}
+	return r.whole(res)
+}
+
+// within bounds a call by conf.timeout and by the deadline of its beat.
+func (m *model) within(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
+	return wire.Within(ctx, m.conf.Timeout, deadline)
+}

@@ -1,0 +1,39 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	sdk "github.com/anthropics/anthropic-sdk-go/v2"
+
+	"github.com/knl-run/knl/port"
+	"github.com/knl-run/knl/port/internal/wire"
+)
+
+// wireError is how the provider says that something failed.
+type wireError struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// spoken answers the provider's word and its message. A body that is no error
+// of the provider's, a page of a proxy say, is quoted as far as a line goes.
+func spoken(api *sdk.Error) (code, message string) {
+	var body struct{ Error wireError }
+	if json.Unmarshal([]byte(api.RawJSON()), &body) == nil && body.Error.Type != "" {
+		return body.Error.Type, body.Error.Message
+	}
+	page := wire.FirstWords(api.RawJSON())
+	if page == "" {
+		return "", ""
+	}
+	return "", strings.TrimSpace("the server answered "+strconv.Itoa(api.StatusCode)+" "+http.StatusText(api.StatusCode)) + ": " + page
+}
+
+// inside answers an error that came with status 200.
+func inside(e wireError) error {
+	return port.Classify(port.Failure{Code: e.Type, Message: e.Message}, time.Now())
+}

@@ -1,0 +1,84 @@
+// Package wire is what adapters of HTTP providers share: which addresses and
+// headers may be sent, how long and how large an answer may be, and what of a
+// failure may be repeated.
+//
+//	Base       a base URL that is safe to send a key to
+//	Headers    a conf's own headers, checked
+//	Cap        a body that ends with an error behind its limit
+//	Within     a context with a call's own bounds
+//	Ended      why a call has no answer
+//	Hide       an error without the secrets in its text
+//
+// Nothing here knows a provider, or opens a connection.
+package wire
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"sort"
+	"strings"
+)
+
+// Base answers a base URL without the slash at its end. A URL that carries a
+// name, a query or a control character is refused, without its secrets in the
+// error.
+func Base(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		return nil, fmt.Errorf("got %q, want a URL without space or control characters", raw)
+	case u.User != nil:
+		return nil, fmt.Errorf("got a URL with a name or password in it, want the key in a variable that conf.api_key_env names")
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return nil, fmt.Errorf("got %q, want http://host or https://host", raw)
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return nil, fmt.Errorf("got %q, want a URL without ? and #", raw)
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	return u, nil
+}
+
+var (
+	headerName = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]+$`)
+	// written are the headers of the client itself, which another value would break.
+	written    = regexp.MustCompile(`(?i)^(host|content-(type|length|encoding)|transfer-encoding|connection|accept(-encoding)?|x-stainless-.*)$`)
+	secretName = regexp.MustCompile(`(?i)auth|key|token|cookie|secret`)
+)
+
+// Headers refuses a header that would be more than one, and answers the values
+// that no error may repeat.
+func Headers(headers map[string]string) (secrets []string, err error) {
+	names := make([]string, 0, len(headers))
+	for name := range headers {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		value := headers[name]
+		switch {
+		case !headerName.MatchString(name):
+			return nil, fmt.Errorf("conf.headers: got the name %q, want letters, digits and -", name)
+		case written.MatchString(name):
+			return nil, fmt.Errorf("conf.headers: got %q, want none that the port writes itself", name)
+		case controls(value):
+			return nil, fmt.Errorf("conf.headers.%s: got a value with a line break or control character, want one line", name)
+		}
+		if secretName.MatchString(name) && len(value) >= 8 {
+			secrets = append(secrets, value)
+		}
+	}
+	return secrets, nil
+}
+
+func controls(value string) bool {
+	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// Key says why a key cannot be sent, or nil; the error does not repeat it.
+func Key(variable, key string) error {
+	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return fmt.Errorf("%s: holds a line break, a space or a letter that no key has, want the key alone", variable)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/port/internal/wire"
+)
+
+func TestBase(t *testing.T) {
+	for raw, want := range map[string]string{
+		"https://x.y/v1/": "https://x.y/v1", "http://127.0.0.1:8000": "http://127.0.0.1:8000", "http://[::1]:80/a//": "http://[::1]:80/a",
+	} {
+		u, err := wire.Base(raw)
+		require.NoError(t, err)
+		require.Equal(t, want, u.String())
+	}
+	for _, raw := range []string{"", "x", "//x", "ftp://x", "http://", "http://:80", "http://x y", "http://x\n", "http://x\x7f", "http://x?a", "http://x?", "http://x#a", "http://u@x", "http://%zz"} {
+		_, err := wire.Base(raw)
+		require.Error(t, err, raw)
+	}
+	_, err := wire.Base("https://name:canary@x")
+	require.NotContains(t, err.Error(), "canary")
+}
+
+func TestHeaders(t *testing.T) {
+	secrets, err := wire.Headers(map[string]string{"X-Api-Key": "canary-1234", "x-title": "knl is good", "Cookie": "short"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"canary-1234"}, secrets)
+	for name, value := range map[string]string{"a": "x\r\ny: z", "b": "\x00", "": "x", "c d": "x", "e:": "x", "content-length": "1", "X-Stainless-Lang": "x"} {
+		_, err := wire.Headers(map[string]string{name: value})
+		require.Error(t, err, name)
+	}
+}
+
+func TestKey(t *testing.T) {
+	require.NoError(t, wire.Key("K", "sk-abc_123"))
+	for _, key := range []string{"a\nb", "a b", "schlüssel", "a\x7f"} {
+		err := wire.Key("K", key)
+		require.ErrorContains(t, err, "K: ")
+		require.NotContains(t, err.Error(), key)
+	}
+}
+
+// A body that has no end is left behind its limit.
+func TestCap(t *testing.T) {
+	n, err := io.Copy(io.Discard, wire.Cap(io.NopCloser(endless{})))
+	require.ErrorIs(t, err, wire.ErrTooLong)
+	require.Equal(t, int64(wire.MaxBody), n)
+	got := wire.Ended(context.Background(), context.Background(), err)
+	require.Equal(t, kernel.Server, got.Kind)
+	require.False(t, got.Retryable())
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestEnded(t *testing.T) {
+	ctx, own := context.Background(), &kernel.CallError{Kind: kernel.Auth, Message: "no key"}
+	require.Same(t, own, wire.Ended(ctx, ctx, own))
+	require.Equal(t, &kernel.CallError{Kind: kernel.Transport, Message: "reset"}, wire.Ended(ctx, ctx, errors.New("reset")))
+
+	late, cancel := wire.Within(ctx, 0.001, time.Time{})
+	defer cancel()
+	<-late.Done()
+	require.Equal(t, "no whole answer within 0.001 seconds: conf.timeout sets how long a call may take", wire.Ended(ctx, late, errors.New("reset")).Message)
+
+	beat, cancel := wire.Within(ctx, 0, time.Now().Add(time.Millisecond))
+	defer cancel()
+	<-beat.Done()
+	require.Equal(t, context.DeadlineExceeded.Error(), wire.Ended(ctx, beat, errors.New("reset")).Message)
+
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	require.Equal(t, kernel.Cancelled, wire.Ended(gone, gone, own).Kind)
+}
+
+func TestWords(t *testing.T) {
+	require.Equal(t, "a b", wire.FirstWords(" a\n\tb "))
+	require.Equal(t, strings.Repeat("é", 200)+"…", wire.FirstWords(strings.Repeat("é", 5000)))
+	require.Equal(t, "2.5", wire.Waiting(http.Header{"Retry-After-Ms": {"2500"}, "Retry-After": {"3"}}))
+	require.Equal(t, "3", wire.Waiting(http.Header{"Retry-After-Ms": {"soon"}, "Retry-After": {"3"}}))
+	require.Equal(t, "*** and ***", wire.Hide(&kernel.CallError{Message: "canary and canary"}, []string{"", "canary"}).Message)
+}

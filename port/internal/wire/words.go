@@ -1,0 +1,60 @@
+package wire
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/knl-run/knl/kernel"
+)
+
+// FirstWords answers the beginning of a text on one line, 200 characters of it.
+func FirstWords(text string) string {
+	const most = 200
+	line := strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 8*most)], "\uFFFD")), " ")
+	n := 0
+	for i := range line {
+		if n++; n > most {
+			return line[:i] + "…"
+		}
+	}
+	return line
+}
+
+// Waiting answers how long a provider asks to wait: the header in milliseconds
+// where there is one, for it is finer.
+func Waiting(h http.Header) string {
+	if ms, err := strconv.ParseFloat(h.Get("retry-after-ms"), 64); err == nil && ms > 0 {
+		return strconv.FormatFloat(ms/1000, 'f', -1, 64)
+	}
+	return h.Get("retry-after")
+}
+
+// Hide answers an error with the secrets taken from its text: an error is
+// recorded.
+func Hide(err *kernel.CallError, secrets []string) *kernel.CallError {
+	own := *err
+	for _, secret := range secrets {
+		if secret != "" {
+			own.Message = strings.ReplaceAll(own.Message, secret, "***")
+		}
+	}
+	return &own
+}
+
+// Unreadable says that what came is not what the provider writes.
+func Unreadable(what, body string) *kernel.CallError {
+	if words := FirstWords(body); words != "" {
+		what += ": " + words
+	}
+	return &kernel.CallError{Kind: kernel.Server, Message: what}
+}
+
+// Cut says that an answer stopped in the middle.
+func Cut(err error) *kernel.CallError {
+	message := "the stream ended before the answer was whole"
+	if err != nil {
+		message += ": " + err.Error()
+	}
+	return &kernel.CallError{Kind: kernel.Transport, Message: message}
+}

@@ -1,0 +1,169 @@
+package openai_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/port"
+	"github.com/knl-run/knl/port/openai"
+	"github.com/knl-run/knl/port/wiretest"
+)
+
+// The counters do not overlap, whatever a server counts into what.
+func TestUsage(t *testing.T) {
+	for name, c := range map[string]struct {
+		usage string
+		want  kernel.Usage
+	}{
+		"plain":           {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}`, kernel.Usage{Input: 10, Output: 5}},
+		"cached":          {`{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":8}}`, kernel.Usage{Input: 2, CacheRead: 8, Output: 5}},
+		"written":         {`{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":3,"cache_write_tokens":4}}`, kernel.Usage{Input: 3, CacheRead: 3, CacheWrite: 4, Output: 5}},
+		"hits":            {`{"prompt_tokens":10,"completion_tokens":5,"prompt_cache_hit_tokens":6,"prompt_cache_miss_tokens":4}`, kernel.Usage{Input: 4, CacheRead: 6, Output: 5}},
+		"thinking":        {`{"prompt_tokens":10,"completion_tokens":50,"total_tokens":60,"completion_tokens_details":{"reasoning_tokens":40}}`, kernel.Usage{Input: 10, Output: 50, Thinking: 40}},
+		"thinking beside": {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":55,"completion_tokens_details":{"reasoning_tokens":40}}`, kernel.Usage{Input: 10, Output: 45, Thinking: 40}},
+		"more than all":   {`{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":80},"completion_tokens_details":{"reasoning_tokens":9}}`, kernel.Usage{CacheRead: 10, Output: 5, Thinking: 5}},
+		"below zero":      {`{"prompt_tokens":-1,"completion_tokens":-5,"prompt_tokens_details":{"cached_tokens":-3}}`, kernel.Usage{}},
+		"nulls":           {`{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":null,"completion_tokens_details":null}`, kernel.Usage{Input: 10, Output: 5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, _ := answered(t, "vllm", wiretest.Reply{Raw: `{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"x"}}],"usage":` + c.usage + `}`})
+			require.Equal(t, c.want, a.Usage)
+		})
+	}
+	all := wiretest.Usage{Input: 3, CacheRead: 4, CacheWrite: 2, Output: 9, Thinking: 7}
+	eachWay(t, func(t *testing.T, dialect string, more ...func(*port.Conf)) {
+		a, _ := answered(t, dialect, wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("x")}, Usage: all}, more...)
+		require.Equal(t, kernel.Usage{Input: 3, CacheRead: 4, CacheWrite: 2, Output: 9, Thinking: 7}, a.Usage)
+	})
+}
+
+// An answer that nobody counted is estimated: it must not look free.
+func TestUsageMissing(t *testing.T) {
+	a, _ := answered(t, "vllm", wiretest.Reply{Raw: `{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"some text"}}]}`})
+	require.Equal(t, port.Estimate(withTool(requestOf(ask))), a.Usage.Input)
+	require.Equal(t, int64(len(a.Content)+3)/4, a.Usage.Output)
+}
+
+func count(t *testing.T, p *openai.Port, conf port.Conf, req *kernel.Request) int64 {
+	t.Helper()
+	n, err := p.Count(context.Background(), req, conf)
+	require.NoError(t, err)
+	return n
+}
+
+func TestCountVocabulary(t *testing.T) {
+	p := openai.New(environment(nil))
+	user := func(text string) *kernel.Request {
+		return requestOf(`{"content":` + quote(text) + `,"role":"user"}`)
+	}
+	const words = "The quick brown fox jumps over the lazy dog."
+	require.Equal(t, int64(10+4+3), count(t, p, port.Conf{Model: "gpt-4o"}, user(words)))
+	require.Equal(t, int64(10+4+3), count(t, p, port.Conf{Model: "gpt-4"}, user(words)))
+	require.NotEqual(t, count(t, p, port.Conf{Model: "gpt-4o"}, user("こんにちは世界、元気ですか")), count(t, p, port.Conf{Model: "gpt-4-0613"}, user("こんにちは世界、元気ですか")))
+	long := strings.Repeat(words+" ", 2000)
+	got := count(t, p, port.Conf{Model: "gpt-4o"}, user(long))
+	require.InDelta(t, 2000*10+1, got, 2000*10*0.001)
+
+	one := count(t, p, port.Conf{Model: "gpt-5"}, requestOf(ask))
+	require.Greater(t, count(t, p, port.Conf{Model: "gpt-5"}, withTool(requestOf(ask))), one+12+8)
+	picture := requestOf(`{"content":[{"source":{"data":"` + strings.Repeat("aGk=", 100000) + `","media_type":"image/png","type":"base64"},"type":"image"}],"role":"user"}`)
+	require.Equal(t, int64(765+4+3), count(t, p, port.Conf{Model: "gpt-5"}, picture))
+}
+
+func quote(s string) string {
+	b, _ := json.Marshal(s)
+	return string(b)
+}
+
+func TestCountStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := openai.New(environment(nil)).Count(ctx, requestOf(ask), port.Conf{Model: "gpt-4o"})
+	require.Equal(t, kernel.Cancelled, port.ClassifyError(err).Kind)
+}
+
+// An estimate is bytes by four until the server has counted a prompt; then it
+// follows the server, and a longer prompt is never said to take less.
+func TestCountCalibrated(t *testing.T) {
+	s := wiretest.New(t)
+	p, conf := at(s, "vllm")
+	req := requestOf(`{"content":"` + strings.Repeat("word ", 100) + `","role":"user"}`)
+	require.Equal(t, port.Estimate(req), count(t, p, conf, req))
+	for _, usage := range []wiretest.Usage{{Input: 300, CacheRead: 100, Output: 5}, {Input: 20, Output: 5}} {
+		s.Reply(wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("x")}, Usage: usage})
+		_, _, err := call(t, p, conf, req)
+		require.NoError(t, err)
+		counted := usage.Input + usage.CacheRead
+		require.Equal(t, counted, count(t, p, conf, req))
+		grown := requestOf(string(req.Messages[0]), `{"content":"`+strings.Repeat("word ", 50)+`","role":"assistant"}`, ask)
+		require.GreaterOrEqual(t, count(t, p, conf, grown), counted+int64(grown.Size()-req.Size())/4)
+		require.Less(t, count(t, p, conf, requestOf(ask)), counted)
+	}
+	other := conf
+	other.Model = "another"
+	require.Equal(t, port.Estimate(req), count(t, p, other, req))
+	require.Len(t, s.Requests(), 2, "counting makes no call")
+}
+
+func TestProfile(t *testing.T) {
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		dialect string
+		models  []wiretest.Model
+		conf    port.Conf
+		want    port.Profile
+	}{
+		"table":           {"openai", nil, port.Conf{Model: "gpt-4o-2024-08-06"}, port.Profile{ContextWindow: 128_000, MaxOutput: 16_384}},
+		"longest name":    {"openai", nil, port.Conf{Model: "gpt-4.1-mini"}, port.Profile{ContextWindow: 1_047_576, MaxOutput: 32_768}},
+		"fine-tuned":      {"openai", nil, port.Conf{Model: "ft:gpt-4o:acme"}, port.Profile{ContextWindow: 128_000, MaxOutput: 16_384}},
+		"conf":            {"openai", nil, port.Conf{Model: "gpt-4o", ContextWindow: 9000, MaxTokens: 100}, port.Profile{ContextWindow: 9000, MaxOutput: 100}},
+		"conf, smaller":   {"openai", nil, port.Conf{Model: "gpt-4o", ContextWindow: 9000}, port.Profile{ContextWindow: 9000, MaxOutput: 9000}},
+		"vllm":            {"vllm", []wiretest.Model{{ID: "other", Window: 5}, {ID: "qwen", Window: 32_768}}, port.Conf{Model: "qwen"}, port.Profile{ContextWindow: 32_768}},
+		"llamacpp":        {"llamacpp", []wiretest.Model{{ID: "x", Window: 4096}}, port.Conf{Model: "qwen"}, port.Profile{ContextWindow: 4096}},
+		"openrouter":      {"openrouter", []wiretest.Model{{ID: "a/b", Window: 65_536}}, port.Conf{Model: "a/b"}, port.Profile{ContextWindow: 65_536}},
+		"ollama":          {"ollama", []wiretest.Model{{ID: "qwen", Window: 40_960}}, port.Conf{Model: "qwen"}, port.Profile{ContextWindow: 40_960}},
+		"ollama, running": {"ollama", []wiretest.Model{{ID: "qwen:latest", Window: 40_960, MaxOutput: 4096}}, port.Conf{Model: "qwen"}, port.Profile{ContextWindow: 4096}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := wiretest.New(t).Serves(c.models...)
+			p, place := at(s, c.dialect)
+			c.conf.BaseURL, c.conf.Dialect, c.conf.APIKeyEnv = place.BaseURL, place.Dialect, place.APIKeyEnv
+			got, err := p.Profile(ctx, c.conf)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+			asked := len(s.Requests())
+			_, err = p.Profile(ctx, c.conf)
+			require.NoError(t, err)
+			require.Len(t, s.Requests(), asked, "a server is asked once")
+		})
+	}
+	s := wiretest.New(t).Serves(wiretest.Model{ID: "a", Window: 5})
+	for dialect, want := range map[string]string{
+		"openai": `profile of "gpt-9000": the size of its context is not known, want conf.context_window`,
+		"vllm":   `profile of "gpt-9000": the size of its context is not known, want conf.context_window`,
+		"ollama": `invalid_request: model "gpt-9000" not found`,
+	} {
+		p, conf := at(s, dialect)
+		conf.Model = "gpt-9000"
+		_, err := p.Profile(ctx, conf)
+		require.EqualError(t, err, want)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	s := wiretest.New(t)
+	for _, dialect := range openai.Dialects {
+		p, conf := at(s, dialect)
+		conf.Model = ""
+		require.NoError(t, p.Health(context.Background(), conf))
+	}
+	require.ErrorContains(t, openai.New(environment(nil)).Health(context.Background(), port.Conf{}), "auth: OPENAI_API_KEY: not set")
+	err := openai.As("vllm", environment(nil)).Health(context.Background(), port.Conf{BaseURL: "http://127.0.0.1:1"})
+	require.Equal(t, kernel.Transport, port.ClassifyError(err).Kind)
+	require.Panics(t, func() { openai.As("vlm", environment(nil)) })
+}

@@ -1,0 +1,68 @@
+// Package openai is the port of OpenAI and of the servers that speak its wire
+// form: vllm, llama.cpp, ollama and OpenRouter.
+//
+//	Port     the adapter: open, count, profile, health
+//	Host     what it asks of the program: the environment, the masker, a place for warnings
+//	Dialects the servers that it knows the differences of
+//
+// # Contract
+//
+//  1. A call is one attempt. Nothing is repeated and no redirect followed; what
+//     happened is classified by package port.
+//  2. A stream that ends without the word for why, or without its last event, was
+//     cut: kind transport, and nothing of it is answered.
+//  3. Calls are assembled by index, by id or by their order, whichever the server
+//     gives. Arguments that are no JSON stay as they came, and the kernel closes
+//     that call; no arguments are {}.
+//  4. What a model thought goes back to the same server's name and the same model,
+//     byte for byte, and to nobody else.
+//  5. What a model does not take is refused, or left out and said once through
+//     [Host]: an answer never differs from what was asked in silence.
+//  6. A key goes to its provider, to a server called by the provider's name, or
+//     where conf.api_key_env or the environment sends it; never to another.
+//
+// # Where and as what
+//
+// conf.base_url says where, else OPENAI_BASE_URL, else the dialect's usual place;
+// a URL without a path gets the dialect's. conf.dialect says what the server is,
+// else its address does (openai.com, openrouter.ai, the ports 11434 and 8080), and
+// a place that says nothing is spoken to as to vllm. dialect.go has the table.
+//
+// Chat Completions is how a model is asked. conf.api = "responses" asks an OpenAI
+// model by the Responses API, and so does the name of a model that has no other
+// (o3-pro, gpt-5-codex). Nothing is stored with the provider there: reasoning
+// goes back encrypted, with the call it belongs to.
+//
+// # What a model thought
+//
+// A thinking block holds the text, and in its bag the field that it came in:
+//
+//	{"type": "thinking", "thinking": …, "provider": {"port": "vllm", "model": …, "field": "reasoning_content"}}
+//
+// The details of OpenRouter and the items of Responses stand beside it in
+// "raw", as the JSON text that they were.
+//
+// # Why not the client of the SDK
+//
+// Its package holds every API of OpenAI, and a program that calls methods by
+// reflection, as knl does, links all of it: 50 MB of binary and 20 MB of memory
+// for one POST. Its reader of events is a package of its own and is used; its
+// client reads the server of the tests.
+//
+// # Tokens
+//
+// A prompt for OpenAI is counted with the model's vocabulary, which is loaded at
+// the first count (0.2 s), about a megabyte a second, each text once. Beside the
+// texts a message takes 4 tokens, the reply 3, a tool or a call 8, tools at all
+// 12, a picture 765, a file one for 16 bytes. Elsewhere a prompt is estimated by
+// its bytes, scaled by the prompt that the server counted last. Usage comes in
+// counters that do not overlap:
+//
+//	input        prompt − cached − written to a cache
+//	cache read   cached_tokens
+//	cache write  cache_write_tokens, where a server has it
+//	output       completion, thinking included
+//	thinking     reasoning_tokens
+//
+// An answer without usage is estimated from bytes.
+package openai

@@ -1,0 +1,21 @@
+package openai
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/port"
+)
+
+// BodyFor answers the body of a call that is not made.
+func BodyFor(t *testing.T, conf port.Conf, req *kernel.Request) json.RawMessage {
+	t.Helper()
+	m, err := New(Host{}).open(conf)
+	require.NoError(t, err)
+	a, err := m.asked(req)
+	require.NoError(t, err)
+	return a.body
+}

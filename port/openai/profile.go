@@ -1,0 +1,205 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/knl-run/knl/port"
+	"github.com/knl-run/knl/port/internal/field"
+	"github.com/knl-run/knl/port/internal/wire"
+)
+
+// windows are the sizes that OpenAI has published for its models, in tokens: the
+// longest name that begins a model's holds.
+var windows = map[string]port.Profile{
+	"gpt-5":                {ContextWindow: 400_000, MaxOutput: 128_000},
+	"gpt-5-pro":            {ContextWindow: 400_000, MaxOutput: 272_000},
+	"gpt-5-chat":           {ContextWindow: 128_000, MaxOutput: 16_384},
+	"gpt-4.1":              {ContextWindow: 1_047_576, MaxOutput: 32_768},
+	"gpt-4o":               {ContextWindow: 128_000, MaxOutput: 16_384},
+	"chatgpt-4o":           {ContextWindow: 128_000, MaxOutput: 16_384},
+	"gpt-4-turbo":          {ContextWindow: 128_000, MaxOutput: 4_096},
+	"gpt-4-32k":            {ContextWindow: 32_768, MaxOutput: 32_768},
+	"gpt-4":                {ContextWindow: 8_192, MaxOutput: 8_192},
+	"gpt-3.5-turbo":        {ContextWindow: 16_385, MaxOutput: 4_096},
+	"gpt-oss":              {ContextWindow: 131_072, MaxOutput: 131_072},
+	"o1":                   {ContextWindow: 200_000, MaxOutput: 100_000},
+	"o1-mini":              {ContextWindow: 128_000, MaxOutput: 65_536},
+	"o1-preview":           {ContextWindow: 128_000, MaxOutput: 32_768},
+	"o3":                   {ContextWindow: 200_000, MaxOutput: 100_000},
+	"o4-mini":              {ContextWindow: 200_000, MaxOutput: 100_000},
+	"codex-mini":           {ContextWindow: 200_000, MaxOutput: 100_000},
+	"computer-use-preview": {ContextWindow: 8_192, MaxOutput: 1_024},
+}
+
+// shipped answers the sizes of a model that the table knows.
+func shipped(name string) (port.Profile, bool) {
+	name = strings.TrimPrefix(name, "ft:")
+	best := ""
+	for known := range windows {
+		follows := strings.TrimPrefix(name, known)
+		whole := follows != name && (follows == "" || strings.ContainsAny(follows[:1], "-.:"))
+		if whole && len(known) > len(best) {
+			best = known
+		}
+	}
+	return windows[best], best != ""
+}
+
+// Profile answers what the model can do: what conf says, else the shipped table
+// for OpenAI, else what the server says of itself, which is asked once.
+func (p *Port) Profile(ctx context.Context, conf port.Conf) (port.Profile, error) {
+	m, err := p.open(conf)
+	if err != nil {
+		return port.Profile{}, err
+	}
+	found, err := m.profile(ctx)
+	if err != nil {
+		return port.Profile{}, err
+	}
+	if conf.ContextWindow > 0 {
+		found.ContextWindow = conf.ContextWindow
+	}
+	if conf.MaxTokens > 0 {
+		found.MaxOutput = conf.MaxTokens
+	}
+	if found.ContextWindow == 0 {
+		return port.Profile{}, fmt.Errorf("profile of %q: the size of its context is not known, want conf.context_window", conf.Model)
+	}
+	found.MaxOutput = min(found.MaxOutput, found.ContextWindow)
+	return found, nil
+}
+
+func (m *model) profile(ctx context.Context) (port.Profile, error) {
+	if m.server.dialect.profile == byTable || m.conf.ContextWindow > 0 {
+		p, _ := shipped(m.conf.Model)
+		return p, nil
+	}
+	if p, known := m.port.profiles.Load(m.place()); known {
+		return p.(port.Profile), nil
+	}
+	var p port.Profile
+	var err error
+	switch m.server.dialect.profile {
+	case byModels:
+		p, err = m.listed(ctx)
+	case byProps:
+		p, err = m.props(ctx)
+	case byShow:
+		p, err = m.shown(ctx)
+	}
+	if err == nil && p.ContextWindow > 0 {
+		m.port.profiles.Store(m.place(), p)
+	}
+	return p, err
+}
+
+// read reads a JSON answer of the server's own.
+func (m *model) read(ctx context.Context, r request, dst any) error {
+	body, err := m.fetch(ctx, r)
+	if err != nil {
+		return err
+	}
+	if json.Unmarshal(body, dst) != nil {
+		return wire.Unreadable("the answer to "+r.path+" is not what "+m.server.dialect.name+" writes", string(body))
+	}
+	return nil
+}
+
+// beside answers a path of the server that does not stand under its version.
+func (m *model) beside(path string) string {
+	if strings.HasSuffix(m.server.base.Path, "/v1") {
+		return "../" + path
+	}
+	return path
+}
+
+// listed reads the list of models, as vllm and openrouter give it.
+func (m *model) listed(ctx context.Context) (port.Profile, error) {
+	var list struct {
+		Data []struct {
+			ID      string `json:"id"`
+			Length  int64  `json:"max_model_len"`
+			Context int64  `json:"context_length"`
+			Top     struct {
+				Context int64 `json:"context_length"`
+				Output  int64 `json:"max_completion_tokens"`
+			} `json:"top_provider"`
+		} `json:"data"`
+	}
+	if err := m.read(ctx, request{method: "GET", path: "models"}, &list); err != nil {
+		return port.Profile{}, err
+	}
+	for _, one := range list.Data {
+		if one.ID == m.conf.Model {
+			return port.Profile{ContextWindow: firstOf(one.Length, one.Top.Context, one.Context), MaxOutput: one.Top.Output}, nil
+		}
+	}
+	return port.Profile{}, nil
+}
+
+func firstOf(sizes ...int64) int64 {
+	for _, n := range sizes {
+		if n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// props reads what llama.cpp was started with.
+func (m *model) props(ctx context.Context) (port.Profile, error) {
+	var props struct {
+		Settings struct {
+			Context int64 `json:"n_ctx"`
+		} `json:"default_generation_settings"`
+		Context int64 `json:"n_ctx"`
+	}
+	err := m.read(ctx, request{method: "GET", path: m.beside("props")}, &props)
+	return port.Profile{ContextWindow: firstOf(props.Settings.Context, props.Context)}, err
+}
+
+var contextParameter = regexp.MustCompile(`(?m)^\s*num_ctx\s+(\d+)`)
+
+// shown reads what ollama says: the context that the model runs with, else the
+// one that it is configured with, else what the model was trained for. ollama
+// cuts a longer prompt without a word, so the smallest true size comes first.
+func (m *model) shown(ctx context.Context) (port.Profile, error) {
+	var running struct {
+		Models []struct {
+			Name    string `json:"name"`
+			Context int64  `json:"context_length"`
+		} `json:"models"`
+	}
+	if err := m.read(ctx, request{method: "GET", path: m.beside("api/ps")}, &running); err != nil {
+		return port.Profile{}, err
+	}
+	for _, one := range running.Models {
+		if one.Context > 0 && (one.Name == m.conf.Model || one.Name == m.conf.Model+":latest") {
+			return port.Profile{ContextWindow: one.Context}, nil
+		}
+	}
+	var show struct {
+		Parameters string                     `json:"parameters"`
+		Info       map[string]json.RawMessage `json:"model_info"`
+	}
+	body := field.Map{"model": field.Quoted(m.conf.Model)}.JSON()
+	if err := m.read(ctx, request{method: "POST", path: m.beside("api/show"), body: body}, &show); err != nil {
+		return port.Profile{}, err
+	}
+	p := port.Profile{}
+	if found := contextParameter.FindStringSubmatch(show.Parameters); found != nil {
+		p.ContextWindow, _ = strconv.ParseInt(found[1], 10, 64)
+		return p, nil
+	}
+	for key, value := range show.Info {
+		if strings.HasSuffix(key, ".context_length") {
+			p.ContextWindow, _ = strconv.ParseInt(string(value), 10, 64)
+		}
+	}
+	return p, nil
+}

@@ -1,0 +1,228 @@
+-- mcp over stdio, against a server that a user could write by hand in shell: it
+-- knows initialize and what a case gives it, and answers nothing else. Real
+-- servers, HTTP and what is left of processes are tested where they can be seen,
+-- in Go.
+
+local knl = require("knl")
+local ports = require("ports")
+
+-- A server: answers is from a method to the JSON of its result. $args in it are
+-- the arguments of the call as they came.
+local function server(answers, more)
+  local cases = {}
+  for method, result in pairs(answers) do
+    cases[#cases + 1] = ([[*'"method":"%s"'*) reply '%s' ;;]]):format(method, result)
+  end
+  local script = [[
+    reply() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+    refuse() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"%s"}}\n' "$id" "$1"; }
+    while read -r line; do
+      id=${line##*\"id\":}; id=${id%%[,\}]*}
+      case "$line" in
+        *'"method":"initialize"'*) reply '{"protocolVersion":"2025-11-25","serverInfo":{"name":"sh","version":"1"},
+          "capabilities":{"tools":{},"resources":{},"prompts":{}}}' | tr -d '\n'; echo ;;
+        *'"name":"fails"'*) reply '{"isError":true,"content":[{"type":"text","text":"no such row"}]}' ;;
+        *'"name":"refuses"'*) refuse 'out of order' ;;
+        *'"name":"dies"'*) echo 'out of memory' >&2; exit 9 ;;
+        *'"name":"hangs"'*) ;;
+        CASES
+      esac
+    done]]
+  script = script:gsub("CASES", (table.concat(cases, "\n"):gsub("%%", "%%%%")))
+  local opts = { command = "/bin/sh", args = { "-c", script } }
+  for k, v in pairs(more or {}) do
+    opts[k] = v
+  end
+  return require("mcp").stdio(opts)
+end
+
+local LIST = [[{"tools":[
+  {"name":"db.look","description":"looks","inputSchema":{"type":"object","properties":{"q":{"type":"string"}}},
+    "annotations":{"readOnlyHint":true}},
+  {"name":"fails","inputSchema":{"type":"object"}},
+  {"name":"refuses","inputSchema":{"type":"object"}},
+  {"name":"dies","inputSchema":{"type":"object"}},
+  {"name":"hangs","inputSchema":{"type":"object"}},
+  {"name":"odd","inputSchema":{"type":"array"}}]}]]
+LIST = LIST:gsub("\n%s*", "")
+
+local SEEN = '{"content":[{"type":"text","text":"two rows"}]}'
+
+local function rows(more)
+  return server({ ["tools/list"] = LIST, ["tools/call"] = SEEN }, more)
+end
+
+-- One beat in which the model calls the tools of these names.
+local function results(tools, names)
+  local calls = {}
+  for i, name in ipairs(names) do
+    calls[i] = { name, {} }
+  end
+  local s = knl.open{}
+  local d = knl.device{ llm = ports.script{ { calls = calls } }:open(), tools = tools }
+  assert.equal("ok", knl.beat(s, d).status)
+  local out = {}
+  for _, e in ipairs((s:scan{ kinds = { "tool_result" } })) do
+    out[#out + 1] = e.data
+  end
+  return out
+end
+
+describe("mcp.stdio", function()
+  it("refuses options by name", function()
+    local stdio = require("mcp").stdio
+    assert.has_error(function() stdio{ command = "x", arg = {} } end, 'unknown option "arg" %(did you mean "args"%?%)')
+    assert.has_error(function() stdio{ command = " " } end, 'option "command": got " ", want a program')
+    assert.has_error(function() stdio{ command = "x", args = { 1 } } end, "args%[1%]: got 1, want a string")
+    assert.has_error(function() stdio{ command = "x", start_timeout = 0 } end, "want seconds above 0")
+    assert.has_error(function() stdio{ command = "x", env = { a = 1 } } end, "want a string, or false to take it away")
+  end)
+
+  it("raises not_found for a command that is not there", function()
+    local ok, err = pcall(require("mcp").stdio, { command = "no_such_server_here" })
+    assert.is_false(ok)
+    assert.equal("not_found", knl.error(err).kind)
+    assert.matches('"no_such_server_here": command not found in PATH', knl.error(err).message)
+  end)
+
+  it("says how a server ended that did not come up", function()
+    local ok, err = pcall(require("mcp").stdio, { command = "/bin/sh", args = { "-c", "echo no key >&2; exit 4" } })
+    assert.is_false(ok)
+    assert.equal("closed", knl.error(err).kind)
+    assert.matches('has ended with exit code 4; its stderr ends with: "no key"', knl.error(err).message)
+  end)
+
+  it("gives a server that is silent no longer than start_timeout", function()
+    local began = std.time.monotonic()
+    local ok, err = pcall(require("mcp").stdio, { command = "sleep", args = { "60" }, start_timeout = 0.2 })
+    assert.is_false(ok)
+    assert.same({ "timeout", true }, { knl.error(err).kind, knl.error(err).retryable })
+    assert.is_true(std.time.monotonic() - began < 10)
+  end)
+end)
+
+describe("mcp.http", function()
+  it("refuses what is no endpoint, and headers that are none", function()
+    local http = require("mcp").http
+    assert.has_error(function() http{ url = "localhost:80" } end, "want http:// or https:// with a host")
+    assert.has_error(function() http{ url = "http://a:b@c/" } end, "holds a user or password, want it in headers")
+    assert.has_error(function() http{ url = "http://h/", headers = { ["a b"] = "x" } } end, "want the name of a header")
+    assert.has_error(function() http{ url = "http://h/", headers = { a = "x\r\nb: y" } } end, "want a string on one line")
+    assert.has_error(function() http{ url = "http://h/", headers = { Host = "x" } } end, "is set by the protocol")
+  end)
+
+  it("raises transport when nobody is there", function()
+    local ok, err = pcall(require("mcp").http, { url = "http://127.0.0.1:1/" })
+    assert.is_false(ok)
+    assert.equal("transport", knl.error(err).kind)
+  end)
+end)
+
+describe("client:tools", function()
+  it("answers entries of a device under names that providers accept", function()
+    local tools, refused, names = rows():tools()
+    assert.same({ db_look = "db.look" }, names)
+    assert.same({ "looks", "read", true, 120 },
+      { tools.db_look.description, tools.db_look.effects, tools.db_look.idempotent, tools.db_look.timeout })
+    assert.equal("external", tools.fails.effects)
+    assert.equal(1, #refused)
+    assert.equal("odd", refused[1].name)
+    assert.matches('got type "array", want "object"', refused[1].reason)
+    assert.is_nil(tools.odd)
+  end)
+
+  it("takes the tools that a list or a function names", function()
+    local client = rows()
+    local tools, refused = client:tools{ "db.look", "db.lock" }
+    assert.equal("db_look", next(tools))
+    assert.equal(1, #refused)
+    assert.same({ "db.lock", 'the server has no such tool: did you mean "db.look"?' }, { refused[1].name, refused[1].reason })
+    tools = client:tools(function(tool) return tool.name == "fails" end)
+    assert.equal("fails", next(tools))
+    assert.is_nil(next(tools, "fails"))
+    assert.has_error(function() client:tools{ 3 } end, "filter%[1%]: got 3, want the name of a tool")
+    assert.has_error(function() client:tools(3) end, "want a list of names, or a function")
+  end)
+
+  it("records what a tool answers, and a failure as a failed result", function()
+    local got = results(rows():tools(), { "db_look", "fails", "refuses" })
+    assert.same({ true, "two rows" }, { got[1].ok, got[1].result })
+    assert.same({ false, 'tool "fails" raised: no such row' }, { got[2].ok, got[2].result })
+    assert.is_false(got[3].ok)
+    assert.matches("tools/call refuses: out of order %(code %-32000%)", got[3].result)
+  end)
+
+  it("ends a call by its timeout, and goes on", function()
+    local tools = rows({ call_timeout = 0.3 }):tools()
+    local got = results(tools, { "hangs", "db_look" })
+    assert.same({ false, true }, { got[1].ok, got[1].timed_out })
+    assert.same({ true, "two rows" }, { got[2].ok, got[2].result })
+  end)
+
+  it("fails at once when the server dies, also the calls behind it", function()
+    local got = results(rows():tools(), { "dies", "db_look" })
+    assert.matches('tools/call dies: it has ended with exit code 9; its stderr ends with: "out of memory"', got[1].result)
+    assert.matches("tools/call db%.look: it has ended with exit code 9", got[2].result)
+  end)
+
+  it("wants named arguments", function()
+    local tools = rows():tools()
+    assert.equal("two rows", tools.fails and tools.db_look.handler{})
+    assert.has_error(function() tools.db_look.handler{ 1, 2 } end, "want a table of named arguments")
+    assert.has_error(function() tools.db_look.handler("q") end, "want a table")
+  end)
+end)
+
+describe("client:resources", function()
+  it("lists resources, and no patterns where the server has none", function()
+    local client = server{
+      ["resources/list"] = '{"resources":[{"uri":"mem://a","name":"a"}]}',
+      ["resources/templates/list"] = '{"resourceTemplates":[]}',
+    }
+    local list, templates = client:resources()
+    assert.same({ { uri = "mem://a", name = "a" } }, list)
+    assert.same({}, templates)
+  end)
+end)
+
+describe("client:read", function()
+  it("answers text as text and bytes as bytes", function()
+    local client = server{ ["resources/read"] = '{"contents":[{"uri":"a","text":"x"},{"uri":"b","blob":"AP8="}]}' }
+    assert.same({ { uri = "a", text = "x" }, { uri = "b", bytes = "\0\255" } }, client:read("a"))
+  end)
+end)
+
+describe("client:prompts", function()
+  it("lists prompts with their arguments", function()
+    local client = server{ ["prompts/list"] = '{"prompts":[{"name":"p","arguments":[{"name":"who","required":true}]}]}' }
+    assert.same({ { name = "p", arguments = { { name = "who", required = true } } } }, client:prompts())
+  end)
+end)
+
+describe("client:prompt", function()
+  it("answers messages that a session takes", function()
+    local client = server{
+      ["prompts/get"] = '{"messages":[{"role":"user","content":{"type":"image","mimeType":"image/png","data":"cG5n"}}]}',
+    }
+    local messages = client:prompt("p", { who = "you" }).messages
+    assert.same({ { role = "user", content = {
+      { type = "image", source = { type = "base64", media_type = "image/png", data = "cG5n" } },
+    } } }, messages)
+    local s = knl.open{}
+    s:append{ kind = "msg_user", data = { content = messages[1].content } }
+    assert.has_error(function() client:prompt("p", { who = 3 }) end, "want text by name")
+  end)
+end)
+
+describe("client:close", function()
+  it("ends the server, once, and what is asked after it", function()
+    local client = rows()
+    local tools = client:tools()
+    client:close()
+    client:close()
+    local ok, err = pcall(tools.db_look.handler, {})
+    assert.is_false(ok)
+    assert.equal("closed", knl.error(err).kind)
+    assert.matches("the client is closed", knl.error(err).message)
+  end)
+end)
