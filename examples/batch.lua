@@ -38,7 +38,7 @@ local done = {}
 for _, e in ipairs(s:scan{ kinds = { "reviewed" } }) do done[e.data.path] = true end
 local count = { reviewed = 0, failed = 0, left = 0 }
 for _, path in ipairs(std.fs.glob(std.path.join(folder, "*"))) do
-  if not done[path] and std.fs.stat(path).type == "file" then
+  if not done[path] and std.fs.stat(path).kind == "file" then
     local share = { amount = 2000, refund = true } -- what one file may take at most
     local said, why = supervisor.child(s, { budget = share }, review(path))
     local refused = type(why) == "table" and why.kind == "refused"

@@ -1,6 +1,7 @@
 -- Writes LuaCATS stubs of modules from what each publishes: its shapes by name,
 -- shapes.api, shapes.objects and shapes.modules. The host calls the function that
--- this chunk answers; it reads the modules and changes nothing.
+-- this chunk answers; it reads the modules and changes nothing. asserts is what
+-- types_assert.lua answers.
 --
 --    files = write({ { name = "knl", module = knl, shapes = knl.shapes }, … }, luacats)
 --    files[i] = { name = "knl", text = "---@meta knl\n…" }
@@ -286,6 +287,27 @@ local function module_file(name, module, entries, shapes)
   return file:written()
 end
 
+-- A file that is required by itself, and whose exports are those of its module:
+-- policy.window has as new what is policy.window.
+local function part_file(m, name)
+  local place = m.name .. "." .. name
+  local found, part = pcall(require, "embedded." .. place)
+  local key = found and type(part) == "table" and (part.new and "new" or name)
+  if not key or name == "shapes" or type(m.module[name]) ~= "table" and not part[key] then
+    return nil
+  end
+  local file = open_file(place, {})
+  local whole = ("require(%q).%s"):format(m.name, name)
+  file:line("---@meta %s", place)
+  file:line("")
+  if type(m.module[name]) == "table" then
+    file:line("return %s", whole)
+  else
+    file:line("return { %s = %s }", key, whole)
+  end
+  return file:written()
+end
+
 -- What scripts find without require: std, arg, and in specs the words.
 local function globals_file(modules)
   local file = open_file("globals", {})
@@ -306,6 +328,12 @@ local function globals_file(modules)
       for word in pairs(words) do
         entries[word] = m.shapes.api[word]
       end
+      file:line("")
+      for _, line in ipairs(asserts(entries.assert, function(...) return file:signature(...) end)) do
+        file:line("%s", line)
+      end
+      file:exports("assert", words.assert, entries.assert.members)
+      entries.assert = nil
       file:exports("", words, entries)
     end
   end
@@ -335,6 +363,9 @@ return function(modules, cats)
     files[#files + 1] = module_file(m.name, m.module, m.shapes.api, m.shapes)
     for name, entries in sorted(rawget(m.shapes, "modules") or {}) do
       files[#files + 1] = module_file(name, {}, entries, {})
+    end
+    for name in sorted(m.shapes.api) do
+      files[#files + 1] = part_file(m, name)
     end
   end
   files[#files + 1] = globals_file(modules)

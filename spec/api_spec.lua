@@ -6,7 +6,7 @@ local lshape = require("lshape")
 
 -- The modules that a script can reach. lshape's own table holds nothing but its
 -- parts; what those export is in require("lshape.shapes").
-local modules = { "knl", "ports", "std", "tools", "policy", "supervisor", "spec", "lshape" }
+local modules = { "knl", "ports", "std", "mcp", "tools", "policy", "supervisor", "spec", "lshape" }
 
 local function published(name)
   return name == "lshape" and require("lshape.shapes") or require(name).shapes
@@ -193,7 +193,7 @@ describe("the objects of the modules that Go makes", function()
       end
     end
     local declared = {}
-    for _, module in ipairs{ knl, ports, std } do
+    for _, module in ipairs{ knl, ports, std, require("mcp") } do
       for kind, entries in pairs(module.shapes.objects) do
         for method, entry in pairs(entries) do
           if entry.args and method ~= "__call" then

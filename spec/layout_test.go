@@ -122,7 +122,7 @@ var imports = map[string]rule{
 		tests: "port/wiretest github.com/rogpeppe/go-internal/testscript",
 	},
 	"spec": {
-		tests: "kernel kernel/store kernel/pebblestore kernel/sockstore luabind lua port port/script shapes " +
+		tests: "kernel kernel/store kernel/pebblestore kernel/sockstore luabind lua port port/anthropic port/openai port/script shapes " +
 			"github.com/rogpeppe/go-internal/testscript github.com/yuin/gopher-lua/...",
 	},
 }

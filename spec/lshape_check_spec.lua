@@ -224,17 +224,28 @@ describe("lshape.check one_of", function()
     fails('$: expected one of ["x"], got y', "y", T.literal("x"))
   end)
 
+  it("cuts a long name, and keeps any on its line", function()
+    local closed = T.shape({}, { open = false })
+    fails("$." .. ("x"):rep(80) .. "…: unexpected field", { [("x"):rep(1000)] = 1 }, closed)
+    fails("$.a\\nb\\0001: unexpected field", { ["a\nb\0001"] = 1 }, closed)
+    fails("$[" .. ("k"):rep(80) .. "…]: expected string, got number", { [("k"):rep(81)] = 1 },
+      T.map_of(T.string, T.string))
+    fails("$[key=a\\rb]: expected number, got string", { ["a\rb"] = 1 },
+      T.map_of(T.number, T.any))
+    fails([[$: expected one of ["x\\ny"], got a\nb]], "a\nb", T.literal("x\\ny"))
+  end)
+
   it("cuts a long string between characters", function()
-    local _, why = check.check(("é"):rep(500), T.literal("x"))
-    assert.equal('shape violation at $: expected one of ["x"], got ' .. ("é"):rep(40) .. "…", why)
-    _, why = check.check(("À"):rep(40), T.literal("x"))
-    assert.equal('shape violation at $: expected one of ["x"], got ' .. ("À"):rep(40), why)
-    _, why = check.check("xx" .. ("€"):rep(40), T.literal("x"))
-    assert.equal('shape violation at $: expected one of ["x"], got xx' .. ("€"):rep(26) .. "…", why)
-    _, why = check.check("xxx" .. ("À"):rep(40), T.literal("x"))
-    assert.equal('shape violation at $: expected one of ["x"], got xxx' .. ("À"):rep(38) .. "…", why)
-    _, why = check.check("x" .. ("é"):rep(500), T.literal("x"))
-    assert.equal('shape violation at $: expected one of ["x"], got x' .. ("é"):rep(39) .. "…", why)
+    local cut = {
+      { ("é"):rep(500), ("é"):rep(40) .. "…" },
+      { ("À"):rep(40), ("À"):rep(40) },
+      { "xx" .. ("€"):rep(40), "xx" .. ("€"):rep(26) .. "…" },
+      { "xxx" .. ("À"):rep(40), "xxx" .. ("À"):rep(38) .. "…" },
+      { "x" .. ("é"):rep(500), "x" .. ("é"):rep(39) .. "…" },
+    }
+    for _, case in ipairs(cut) do
+      fails('$: expected one of ["x"], got ' .. case[2], case[1], T.literal("x"))
+    end
   end)
 end)
 

@@ -45,6 +45,23 @@ describe("lshape.luacats a type", function()
     assert.equal("(string|nil)[]", written({ kind = "array_of", elem = optional }))
   end)
 
+  it("of a list looks past what stands in a text", function()
+    assert.equal('("("|"x")[]', written(T.array_of(T.one_of({ "(", "x" }))))
+    assert.equal('(">"|"x")[]', written(T.array_of(T.one_of({ ">", "x" }))))
+    assert.equal('"a|b"[]', written(T.array_of(T.one_of({ "a|b" }))))
+    assert.equal([=[("\"|("|"x")[]]=], written(T.array_of(T.one_of({ '"|(', "x" }))))
+  end)
+
+  it("of a text stays on its line", function()
+    assert.equal([["a\nb\000\\"]], written(T.literal("a\nb\0\\")))
+  end)
+
+  it("of a table quotes the names that are no words", function()
+    assert.equal('{ ["end"]: any, ["x y"]?: string, x_1: any }', written(T.shape({
+      ["x y"] = T.string:is_optional(), x_1 = T.any, ["end"] = T.any,
+    })))
+  end)
+
   it("of a table lists its fields by name", function()
     assert.equal("{ a?: number, b: string }",
       written(T.shape({ b = T.string, a = T.number:is_optional() })))
@@ -93,6 +110,20 @@ describe("lshape.luacats.class_for", function()
       luacats.class_for("C", T.shape({ a = T.any:describe("one\n  two") })))
   end)
 
+  it("quotes a field whose name is no word", function()
+    assert.equal('---@class C\n---@field [""] any\n---@field ["1\\n"]? any\n',
+      luacats.class_for("C", T.shape({ ["1\n"] = T.any:is_optional(), [""] = T.any })))
+  end)
+
+  it("makes a name of what is none", function()
+    assert.equal("---@class a_b.c\n", luacats.class_for("a b.c", T.shape({})))
+    assert.equal("---@class _1\n", luacats.class_for("1", T.shape({})))
+    assert.equal("---@class _\n", luacats.class_for("", T.shape({})))
+    assert.equal("p.X_y", luacats.type_of(T.ref("x y"), "p."))
+    assert.errors_at_line(function() luacats.class_for(nil, T.shape({})) end, 0,
+      "lshape.luacats.class_for: the name must be a string, got nil")
+  end)
+
   it("wants a shape", function()
     assert.errors_at_line(function() luacats.class_for("C", T.string) end, 0,
       "schema must be kind='shape'")
@@ -115,6 +146,13 @@ describe("lshape.luacats.gen", function()
       reason = T.one_of({ "a" }),
       api = { usage = { doc = "x" } },
     }, "p."))
+  end)
+
+  it("wants a table and a text", function()
+    assert.errors_at_line(function() luacats.gen(5) end, 0,
+      "lshape.luacats.gen: shapes must be a table, got number")
+    assert.errors_at_line(function() luacats.gen({ a = T.shape({}) }, 5) end, 0,
+      "lshape.luacats: the prefix must be a string, got number")
   end)
 
   it("of nothing is the line for the editor", function()

@@ -23,9 +23,10 @@ describe("policy.checkpoint", function()
     driven(1, s)
     local point = mark(s, "halfway")
     local rows = knl.views.beats(s)
-    assert.same({ seq = s:len(), beat = rows[2].beat, note = "halfway" }, point)
+    assert.same({ seq = s:len(), beat = rows[2].beat, note = "halfway", beats = 2 },
+      point)
     local event = s:events(point.seq)[1]
-    assert.same({ "checkpoint", { beat = rows[2].beat, note = "halfway" } },
+    assert.same({ "checkpoint", { beat = rows[2].beat, note = "halfway", beats = 2 } },
       { event.kind, event.data })
     assert.is_nil(mark(s))
     driven(2, s)
@@ -38,6 +39,14 @@ describe("policy.checkpoint", function()
     driven(16, s)
     assert.equal("table", type(mark(s)))
     assert.is_nil(mark(s))
+  end)
+
+  it("counts from a checkpoint of a script's own by its beats, else from the opening", function()
+    local mark, s = policy.checkpoint{ every = 2 }, driven(3)
+    s:append{ kind = "checkpoint", data = { beats = 2 } }
+    assert.is_nil(mark(s))
+    s:append{ kind = "checkpoint", data = { beats = "x" } }
+    assert.equal(3, mark(s).beats)
   end)
 
   it("counts on after a resume", function()

@@ -120,19 +120,20 @@ describe("due", function()
   end)
 
   it("is silent for min_beats beats after the opening and after a summary", function()
-    local fold = policy.window{ tail = 1, from_summary = true }
-    local due, summary, record = policy.compact{ fold = fold }
+    local fold = share_window(100000)
+    local due, summary, record = policy.compact{ fold = fold, at = 0.0001 }
     local s, device = driven(3, fold)
     assert.is_nil(due(s))
     driven(1, fold, s)
-    assert.equal("dropped", due(s))
+    assert.equal("share", due(s))
     assert.equal("number", type(record(s, knl.beat(s, device:with{ fold = summary }))))
+    assert.same({ through = s:len() - 7, left = 0 }, select(2, request_of_last(s)).compact)
     for _ = 1, 3 do
       driven(1, fold, s)
       assert.is_nil(due(s))
     end
     driven(1, fold, s)
-    assert.equal("dropped", due(s))
+    assert.equal("share", due(s))
   end)
 
   it("is silent after a summary that a script appended by hand", function()
@@ -156,7 +157,7 @@ describe("due", function()
     assert.is_nil(record(s, knl.beat(s, device)))
     assert.equal(0, #s:scan{ kinds = { "summary" } })
     local _, report = request_of_last(s)
-    assert.is_true(report.compact)
+    assert.same({ through = 6, left = 2 }, report.compact)
     assert.is_nil(due(s))
     driven(1, fold, s)
     assert.is_nil(due(s))
@@ -195,50 +196,71 @@ end)
 
 describe("the fold of a summary", function()
   it("puts the prompt behind the conversation and lets no tool be called", function()
-    local _, summary = policy.compact{ fold = policy.window{ tail = 2, keep_seed = true },
-      prompt = "sum up" }
+    local _, summary = policy.compact{ fold = policy.window{ tail = 4 }, prompt = "sum up" }
     local s, device = driven(3)
     local request, report = summary(s, device)
     assert.same({ role = "user", content = "sum up" }, request.messages[#request.messages])
     assert.equal("go", request.messages[1].content)
     assert.equal("none", request.tool_choice)
     assert.equal("look", request.tools[1].name)
-    assert.is_true(report.compact)
     assert.equal(2, report.kept)
   end)
 
   it("leaves what the fold made as it is, and chooses no tool where there is none", function()
-    local made = { messages = { { role = "user", content = "x" } } }
-    local _, summary = policy.compact{ fold = function() return made end }
-    local request, report = summary()
-    assert.equal(1, #made.messages)
-    assert.equal(2, #request.messages)
-    assert.is_nil(request.tool_choice)
-    assert.same({ compact = true }, report)
+    local made
+    local _, summary = policy.compact{ prompt = "sum up", fold = function(events)
+      made = knl.fold(events)
+      made.tools = { { name = "look" } }
+      return made
+    end }
+    local request = summary((driven(1)))
+    assert.same({ "none", "nil" }, { request.tool_choice, type(made.tool_choice) })
+    local _, bare = policy.compact{ prompt = "sum up", fold = knl.fold }
+    assert.is_nil(bare((driven(1))).tool_choice)
   end)
 
   it("raises what the fold raises", function()
     local _, summary = policy.compact{ fold = function() error("cannot fold") end }
-    assert.has_error(function() summary() end, "cannot fold")
+    assert.has_error(function() summary((driven(1))) end,
+      "policy%.compact: the oldest beat that no summary covers cannot be asked about: "
+        .. ".*cannot fold")
   end)
 end)
 
 describe("record", function()
-  local _, _, record = policy.compact{ fold = knl.fold }
+  local _, summary, record = policy.compact{ fold = knl.fold }
 
-  it("appends the text of a reply, stamped with its beat", function()
-    local s = opened()
-    local o = knl.beat(s, knl.device{ llm = ports.script{ { text = "all of it" } }:open() })
+  local function asked(s, reply)
+    return knl.beat(s, knl.device{ llm = ports.script(function() return reply end):open(),
+      tools = tools, fold = summary })
+  end
+
+  it("appends the text of a reply and what it covers, stamped with its beat", function()
+    local s = driven(3)
+    local second = s:beats()[2].events
+    local o = asked(s, { text = "all of it" })
     local event = s:events(record(s, o))[1]
-    assert.same({ "summary", o.out.beat, { text = "all of it" } },
+    assert.same({ "summary", o.out.beat, { text = "all of it", through = second[#second].seq } },
       { event.kind, event.beat, event.data })
   end)
 
-  it("appends nothing for an outcome that is not ok", function()
+  it("refuses a reply that was not asked for by the fold of a summary", function()
     local s = opened()
-    for _, reply in ipairs{ { refuse = "no" }, { fail = { kind = "server" } } } do
+    local o = knl.beat(s, knl.device{ llm = ports.script{ { text = "hi" } }:open() })
+    assert.errors_at_line(function() record(s, o) end, 0, "policy.compact record: beat "
+      .. o.out.beat .. " was not made with the fold of compact: what it covers is not known")
+    o = { status = "ok", out = { content = "text", beat = "zz" } }
+    assert.errors_at_line(function() record(s, o) end, 0, "policy.compact record: beat zz was not")
+    o.out.beat = nil
+    assert.errors_at_line(function() record(s, o) end, 0, "policy.compact record: beat nil was not")
+  end)
+
+  it("appends nothing for what is no whole summary", function()
+    local s = driven(2)
+    for _, reply in ipairs{ { refuse = "no" }, { fail = { kind = "server" } }, { text = " \n" },
+      { text = "half of the", truncated = true }, { text = "s", calls = { { "look", {} } } } } do
       local before = s:len()
-      local o = knl.beat(s, knl.device{ llm = ports.script(function() return reply end):open() })
+      local o = asked(s, reply)
       local after = s:len()
       assert.is_nil(record(s, o))
       assert.equal(after, s:len())

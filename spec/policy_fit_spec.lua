@@ -108,11 +108,64 @@ describe("policy.window{ fit }", function()
   end)
 
   it("raises when not even the newest beat fits, saying how much and what to do", function()
-    for _, events in ipairs{ log_of(3), { user("0123456789") } } do
-      assert.has_error(function() kept(events, { fit = { port = port_of(9) } }) end,
-        "policy%.window: a request with no beat but the newest takes 10 tokens, the model's window "
-        .. "has room for 9: cap results with policy%.result_cap, or ask fits, the second value of "
-        .. "policy%.window, before a beat")
+    local function raises(events, opts, with, try)
+      opts.fit = { port = port_of(9) }
+      assert.has_error(function() kept(events, opts) end, "policy%.window: a request with " .. with
+        .. " tokens, the model's window has room for 9: " .. try .. ", or ask fits, the second "
+        .. "value of policy%.window, before a beat")
+    end
+    raises(log_of(3), {}, "no beat but the newest takes 10",
+      "cap results with policy%.result_cap")
+    raises(log_of(3, function() return 5 end), { keep_seed = true },
+      "no beat but the newest and what came before the first takes 15",
+      "cap results with policy%.result_cap, go without keep_seed")
+    for _, keep_seed in ipairs{ false, true } do
+      raises({ user("0123456789") }, { keep_seed = keep_seed }, "no beat yet takes 10",
+        "shorten what was said")
+    end
+    local summed = log_of(3, function() return 5 end)
+    table.insert(summed, 2, { kind = "summary", data = { text = "S" } })
+    raises(summed, { from_summary = true }, "no beat but the newest and the summary takes 43",
+      "cap results with policy%.result_cap")
+  end)
+
+  it("counts what the filters of the device make of the request", function()
+    local note = ("n"):rep(25)
+    local function filter(request)
+      local own = { messages = { { role = "user", content = note } } }
+      for _, m in ipairs(request.messages) do own.messages[#own.messages + 1] = m end
+      return own
+    end
+    local device = knl.device{ filters = { filter } }
+    local fold, fits = policy.window{ fit = { port = port_of(100) } }
+    local _, report = fold(log_of(50), device)
+    assert.same({ 7, 95 }, { report.kept, report.after })
+    local s = knl.open{ store = "mem" }
+    for _, e in ipairs(log_of(2, function() return 80 end)) do s:append(e) end
+    assert.is_nil(fits(s, knl.device{}))
+    assert.equal("context", fits(s, device))
+    assert.has_error(function() fold(s, device) end, "takes 105 tokens")
+    for _, bad in ipairs{ function() error("x") end, function() end } do
+      _, report = fold(log_of(50), knl.device{ filters = { bad } })
+      assert.same({ 10, 100 }, { report.kept, report.after })
+    end
+  end)
+
+  it("keeps to the room with a note of policy.carry in each request", function()
+    local port = ports.script(function() return { text = "w", calls = { { "t", {} } } } end)
+    local conf = { context_window = 1500, max_tokens = 300 }
+    local room = policy.room{ port = port, conf = conf }
+    local s, n = knl.open{ store = "mem" }, 0
+    local device = knl.device{ llm = port:open(conf), fold = policy.window{ room = room },
+      filters = { policy.carry{}(s) },
+      tools = { t = { effects = "read", handler = function()
+        n = n + 1
+        return n % 9 == 0 and error(("e"):rep(400)) or "r"
+      end } } }
+    for _ = 1, 60 do
+      local o = knl.beat(s, device)
+      assert.equal("ok", o.status, o.detail and o.detail.message)
+      assert.is_true(room:count(s:request(o.out.beat)) <= 1200)
     end
   end)
 
@@ -184,7 +237,7 @@ describe("a port that answers nonsense", function()
   local function raises(port, text)
     local fold, fits = policy.window{ fit = { port = port } }
     assert.has_error(function() fold(log_of(3)) end, text)
-    assert.has_error(function() fits(knl.open{ store = "mem" }) end, text)
+    assert.has_error(function() fits(knl.open{ store = "mem" }, knl.device{}) end, text)
   end
 
   it("is told what to declare", function()
@@ -206,7 +259,7 @@ describe("a port that answers nonsense", function()
 
   it("is refused a count that is no number", function()
     for shown, n in pairs{ ["%-1"] = -1, ["1%.5"] = 1.5, ['"10"'] = "10", ["false"] = false,
-      ["nan"] = 0 / 0 } do
+      ["nan"] = 0 / 0, ["1e%+300, which is beyond 2^53"] = 1e300, ["inf, which"] = 1 / 0 } do
       raises({ count = function() return n end,
         profile = function() return { context_window = 9 } end },
         "count%(%) must answer a whole number >= 0, got " .. shown)
@@ -262,6 +315,14 @@ describe("fits", function()
     local device = knl.device{ tools = { t = { handler = print,
       description = ("long "):rep(100) } } }
     assert.equal("context", fits(s, device))
+  end)
+
+  it("refuses what is no device", function()
+    local _, fits = window_of(60)
+    for name, v in pairs{ ["nil"] = false, number = 3, table = {}, string = "x" } do
+      assert.errors_at_line(function() fits(session_with("short"), v or nil) end, 0,
+        "policy.window fits: device must be a device, got " .. name)
+    end
   end)
 
   it("refuses what is no session", function()

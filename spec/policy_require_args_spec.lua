@@ -100,6 +100,10 @@ describe("the tools of policy.require_args", function()
       function() guard{ t = tool({ 5 }) } end)
     bad('tool "t": input_schema.required must be a list of names, got boolean at [path]',
       function() guard{ t = tool({ path = true }) } end)
+    bad('tool "t": input_schema.required must be a list of names, got a hole at [2]',
+      function() guard{ t = tool({ "a", [3] = "b" }) } end)
+    bad('tool "t": input_schema.required must be a list of names, got a hole at [1]',
+      function() guard{ t = tool({ [1.5] = "a" }) } end)
   end)
 end)
 

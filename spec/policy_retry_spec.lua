@@ -164,10 +164,11 @@ describe("policy.escalate", function()
 
   it("goes to the strong model after a refusal and an error that is not retryable", function()
     assert.is_true(escalates(never.refused))
-    assert.is_true(escalates(failed("auth", false)))
-    assert.is_true(escalates(failed("auth", nil)))
-    assert.is_true(escalates(failed("auth", "yes")))
-    assert.is_true(escalates{ status = "error", kind = "conf", detail = "text" })
+    for _, kind in ipairs{ "invalid_request", "context_overflow", "unknown" } do
+      assert.is_true(escalates(failed(kind, false)))
+      assert.is_true(escalates(failed(kind, nil)))
+      assert.is_true(escalates(failed(kind, "yes")))
+    end
     assert.is_true(escalates(outcome_of{ refuse = "no" }))
   end)
 
@@ -176,6 +177,34 @@ describe("policy.escalate", function()
     assert.is_false(escalates(never.stopped))
     assert.is_false(escalates(failed("server", true)))
     assert.is_false(escalates(outcome_of{ text = "hi" }))
+  end)
+
+  it("stays with the device when no model mends what failed", function()
+    assert.is_false(escalates(failed("auth", false)))
+    assert.is_false(escalates(failed("cancelled", false)))
+    for _, stage in ipairs{ "conf", "filter", "state", "contract" } do
+      assert.is_false(escalates{ status = "error", kind = stage,
+        detail = { retryable = false, message = "m" } })
+      assert.is_false(escalates{ status = "error", kind = stage, detail = "text" })
+    end
+  end)
+
+  it("answers the device of the strong model as it is, so that a loop can end on it", function()
+    local broken = ports.script(function() return { fail = { kind = "invalid_request" } } end)
+    local next_device = policy.escalate{ strong = broken:open(), when = function() return true end }
+    local s, beats, own, o = knl.open{ store = "mem" }, 0, device, nil
+    repeat
+      o, beats = knl.beat(s, own), beats + 1
+      local stronger = next_device(o, own)
+      local ended = stronger == own
+      own = stronger
+    until ended or beats == 5
+    assert.same({ 2, "error" }, { beats, o.status })
+    local fn = function() end
+    next_device = policy.escalate{ strong = fn }
+    local stronger = next_device(never.refused, device)
+    assert.is_true(next_device(never.refused, stronger) == stronger)
+    assert.is_true(next_device(never.refused, stronger:with{ system = "t" }).system == "t")
   end)
 
   it("asks when in place of that", function()

@@ -128,6 +128,33 @@ describe("a factory", function()
     end
   end)
 
+  it("refuses a number beyond 2^53, and takes 2^53 to the end", function()
+    local s = knl.open{ store = "mem" }
+    local numbers = { window = { "tail" }, carry = { "max_bytes" }, beat_cap = { "max" },
+      stagnation = { "same", "no_progress", "depth" }, retry = { "max" },
+      compact = { "min_beats" }, checkpoint = { "every" }, deadline = { "seconds" },
+      repeat_cap = { "max", "within" } }
+    for name, keys in pairs(numbers) do
+      for _, key in ipairs(keys) do
+        for shown, n in pairs{ ["1e+18"] = 1e18, ["1e+300"] = 1e300 } do
+          assert.errors_at_line(function() policy[name](with(good[name], key, n)) end, 0,
+            ("policy.%s: %s must be at most 2^53, got %s"):format(name, key, shown))
+        end
+        policy[name](with(good[name], key, 2 ^ 53))
+      end
+    end
+    local port = { count = print, profile = print }
+    assert.errors_at_line(function() policy.window{ fit = { port = port, reserve = 1e18 } } end, 0,
+      "policy.window: fit.reserve must be at most 2^53, got 1e+18")
+    assert.errors_at_line(function() policy.room{ port = port, reserve = 1e18 } end, 0,
+      "policy.room: reserve must be at most 2^53, got 1e+18")
+    assert.is_nil(policy.stagnation{ same = 2 ^ 53, period = 4, no_progress = 2 ^ 53 }(s))
+    assert.equal(0, #(policy.window{ tail = 2 ^ 53 }(s)).messages)
+    assert.is_nil(policy.compact{ fold = print, min_beats = 2 ^ 53 }(s))
+    assert.is_nil(policy.checkpoint{ every = 2 ^ 53 }(s))
+    assert.is_nil(policy.beat_cap{ max = 2 ^ 53 }(s))
+  end)
+
   it("raises at the line that called it, from wherever", function()
     assert.errors_at_line(function() policy.window{ tail = 0 } end, 0,
       "policy.window: tail must be")

@@ -94,6 +94,18 @@ describe("policy.thinking_cap", function()
       function() filter{ messages = {}, params = { max_tokens = 200 } } end)
   end)
 
+  it("raises on a budget or a reply of a beat below one token, by its name", function()
+    for shown, n in pairs{ ["0"] = 0, ["-5"] = -5, ["1.5"] = 1.5, ['"9"'] = "9",
+      ["false"] = false } do
+      local filter = cap{}
+      bad("policy.thinking_cap: params.thinking.budget_tokens must be a whole number >= 1, got "
+        .. shown,
+        function() filter{ messages = {}, params = { thinking = { budget_tokens = n } } } end)
+      bad("policy.thinking_cap: params.max_tokens must be a whole number >= 1, got " .. shown,
+        function() filter{ messages = {}, params = { max_tokens = n } } end)
+    end
+  end)
+
   it("raises on a profile that is none, which ends the beat in its filter", function()
     local s = knl.open{ store = "mem" }
     local device = knl.device{ llm = ports.script{ { text = "a" } }:open(),
@@ -135,6 +147,18 @@ describe("the options of policy.thinking_cap", function()
     bad("policy.thinking_cap: opts must be a table "
       .. "{ port, conf, call_reserve, budget? } or { room, budget? }, got nil",
       function() policy.thinking_cap() end)
+  end)
+
+  it("have no budget below one token in conf", function()
+    for shown, n in pairs{ ["0"] = 0, ["-5"] = -5, ["1.5"] = 1.5, ['"9"'] = "9",
+      ["false"] = false, ["1000000000000000000"] = 1e18 } do
+      local conf = { thinking = { budget_tokens = n } }
+      bad("policy.thinking_cap: the conf.thinking.budget_tokens must be a whole number >= 1, got "
+        .. shown, function() cap{ conf = conf } end)
+      local room = policy.room{ port = port(), conf = conf, call_reserve = 5 }
+      bad("policy.thinking_cap: the room's conf.thinking.budget_tokens must be",
+        function() policy.thinking_cap{ room = room } end)
+    end
   end)
 
   it("say when it is the room's that are missing", function()

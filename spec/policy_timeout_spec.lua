@@ -61,6 +61,38 @@ describe("policy.verdict{ timeout }", function()
     assert.same({ 5, 10, 20, 40 }, handed(fresh(), { cut, cut, cut, { 1 } }, { first = 5 }))
   end)
 
+  it("gives at most ceiling seconds, an hour by itself", function()
+    local cut = { 0.1, timed_out = true }
+    assert.same({ 5, 10, 12, 12 }, handed(fresh(), { cut, cut, cut, cut },
+      { first = 5, ceiling = 12 }))
+    assert.same({ 2000, 3600, 3600 }, handed(fresh(), { cut, cut, cut }, { first = 2000 }))
+    assert.same({ 9000, 9000 }, handed(fresh(), { cut, cut }, { first = 9000 }))
+    assert.same({ 0.5, 0.5 }, handed(fresh(), { cut, cut }, { first = 0.5, ceiling = 0.5 }))
+  end)
+
+  it("reads the checks of beats that failed, and those that stand in no beat", function()
+    local s, given = fresh(), {}
+    local verify = policy.verdict{ timeout = { first = 5 }, run = function(seconds)
+      given[#given + 1] = seconds
+      return { ok = false, timed_out = true }
+    end }
+    local down = knl.device{ llm = ports.script(function()
+      return { fail = { kind = "auth" } }
+    end):open() }
+    verify(s)
+    verify(s, knl.beat(s, down))
+    verify(s, knl.beat(s, down))
+    verify(s)
+    assert.same({ 5, 10, 20, 40 }, given)
+  end)
+
+  it("goes by the newest check when all are older than the last beats", function()
+    local s = fresh()
+    handed(s, { { 10 }, { 3 } }, { first = 60 })
+    for _ = 1, 10 do knl.beat(s, device) end
+    assert.same({ 6 }, handed(s, { { 1 } }, { first = 60 }))
+  end)
+
   it("forgets checks that lie eight beats back", function()
     local answers = { { 100 } }
     for i = 2, 10 do
@@ -134,6 +166,13 @@ describe("policy.verdict{ timeout }", function()
       [": timeout.factor must be a number above 0, got -2"] = { first = 5, factor = -2 },
       [": timeout.factor must be a number, got false"] = { first = 5, factor = false },
       [": timeout.floor must be a number above 0, got 0"] = { first = 5, floor = 0 },
+      [": timeout.ceiling must be a number above 0, got 0"] = { first = 5, ceiling = 0 },
+      [": timeout.ceiling must be a number, got false"] = { first = 5, ceiling = false },
+      [": timeout.ceiling must be at least first and floor, 5, got 4"] =
+        { first = 5, ceiling = 4 },
+      [": timeout.ceiling must be at least first and floor, 9, got 7"] =
+        { first = 5, floor = 9, ceiling = 7 },
+      [": timeout.first must be at most 2^53, got 1e+18"] = { first = 1e18 },
       [": timeout.measure must be a function, got number"] = { first = 5, measure = 5 },
       [": timeout.measure must be a function, got false"] = { first = 5, measure = false },
     } do

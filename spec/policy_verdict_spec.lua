@@ -45,7 +45,7 @@ describe("policy.verdict", function()
     assert.same({ first.out.beat, second.out.beat }, { rows[1].beat, rows[2].beat })
   end)
 
-  it("finds the beat in an Outcome, in its out, and where there is none", function()
+  it("finds the beat in an Outcome and in its out, else takes the newest", function()
     local s, verify = fresh(), policy.verdict{ run = passes }
     local ok = knl.beat(s, device)
     verify(s, ok)
@@ -59,13 +59,21 @@ describe("policy.verdict", function()
     end):open() })
     verify(s, failed)
     verify(s, knl.Outcome.stopped("budget"))
+    local down = knl.beat(s, knl.device{ llm = ports.script(function()
+      return { fail = { kind = "auth" } }
+    end):open() })
+    verify(s, down)
     verify(s)
     local beats = {}
     for i, row in ipairs(records(s)) do
       beats[i] = row.beat or "none"
     end
+    local rows = knl.views.beats(s)
     assert.same({ ok.out.beat, ok.out.beat, refused.detail.beat, failed.detail.answer.beat,
-      "none", "none" }, beats)
+      rows[3].beat, rows[4].beat, rows[4].beat }, beats)
+    local empty = fresh()
+    verify(empty)
+    assert.is_nil(records(empty)[1].beat)
   end)
 
   it("records under a kind of the caller's", function()
@@ -189,10 +197,15 @@ describe("the options of policy.verdict", function()
       ['kind must be a non-empty string, got ""'] = { run = passes, kind = "" },
       ["kind must be a non-empty string, got number"] = { run = passes, kind = 5 },
       ["kind must be a non-empty string, got false"] = { run = passes, kind = false },
-      ['kind must not be one of a conversation, got "msg_user"'] =
-        { run = passes, kind = "msg_user" },
     } do
       bad("policy.verdict: " .. text, function() policy.verdict(opts) end)
+    end
+    for _, kind in ipairs{ "msg_user", "llm_response", "tool_result", "session_closed",
+      "budget_granted", "beat_interrupted", "driver_changed", "tool_gate", "approval_asked",
+      "contract_frozen", "generation_closed", "summary", "checkpoint", "result_kept" } do
+      bad(("policy.verdict: kind must be one of your own, got %q, which is the kernel's or "
+        .. "another policy's"):format(kind),
+        function() policy.verdict{ run = passes, kind = kind } end)
     end
     bad("policy.verdict: opts must be a table { run?, changed?, kind?, timeout? }, got function",
       function() policy.verdict(passes) end)

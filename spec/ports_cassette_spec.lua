@@ -6,13 +6,21 @@ local function bad(text, fn)
   assert.errors_at_line(fn, 0, text)
 end
 
-local paths = 0
+local folder, paths = "tapes-" .. knl.new_beat_id(), 0
 
 -- A path that no other case has used.
 local function fresh_path()
   paths = paths + 1
-  return ("tapes/%d.ndjson"):format(paths)
+  return ("%s/%d.ndjson"):format(folder, paths)
 end
+
+before_each(function()
+  std.fs.mkdir(folder)
+end)
+
+after_each(function()
+  std.fs.remove(folder, { recursive = true })
+end)
 
 -- The texts and error kinds of n beats of a port on a question.
 local function asked(port, question, n)

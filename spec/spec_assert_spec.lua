@@ -28,6 +28,9 @@ describe("assert", function()
     assert.is.near(1, 1.1, 0.2)
     assert.is["true"](true)
     assert.is_truthy(1)
+    assert.is.True(true)
+    assert.is_Nil(nil)
+    assert.error_matches(function() error("x1") end, "x%d")
     assert.has.errors(function() error("x") end, "x")
     assert.does.match("b", "abc")
     fails("equal: want 1, got 2", function() assert.are.equal(1, 2) end)
@@ -191,6 +194,14 @@ describe("assert.is_function", function()
   end)
 end)
 
+describe("assert.is_userdata", function()
+  it("wants a userdata", function()
+    std.task.scope(assert.is_userdata)
+    fails("is_userdata: want a userdata, got 5", function() assert.is_userdata(5) end)
+    fails("so: is_userdata: want a userdata, got nil", function() assert.is_userdata(nil, "so") end)
+  end)
+end)
+
 describe("assert.matches", function()
   it("takes a text as it stands and a pattern", function()
     assert.matches("a.c", "abc")
@@ -235,9 +246,29 @@ describe("assert.has_error", function()
       function() assert.has_error(function() error("abc", 0) end, "x") end)
   end)
 
-  it("wants a function and a text", function()
-    assert.errors_at_line(function() assert.has.error(nothing, {}) end, 0,
-      "assert.has_error: got table, want the text that is raised")
+  it("takes a table for the content of what is raised", function()
+    assert.has_error(function() error({ code = 1, at = { 2 } }) end, { code = 1, at = { 2 } })
+    assert.has_no.error(function() error({ code = 1 }) end, { code = 2 })
+    fails("has_error: .code: want 1, got 2",
+      function() assert.has_error(function() error({ code = 2 }) end, { code = 1 }) end)
+    fails('has_error: want { code = 1 }, got "x"',
+      function() assert.has_error(function() error("x", 0) end, { code = 1 }) end)
+    fails("has_error: nothing was raised, want { code = 1 }",
+      function() assert.has_error(nothing, { code = 1 }) end)
+  end)
+
+  it("holds a text against the content of a table that has none of its own", function()
+    assert.has_error(function() error({ assertion = true }) end, "{ assertion = true }")
+    fails('has_error: want "x", got "raised { assertion = true }"',
+      function() assert.has_error(function() error({ assertion = true }) end, "x") end)
+  end)
+
+  it("wants a function, and a text or a table", function()
+    local has_error = require("spec.judges").all.has_error.of
+    assert.errors_at_line(function() has_error(nothing, 5) end, 0,
+      "assert.has_error: got number, want the text or the table that is raised")
+    assert.errors_at_line(function() has_error(nothing, false) end, 0,
+      "assert.has_error: got boolean, want the text or the table that is raised")
     assert.errors_at_line(function() assert.has.error("x") end, 0,
       "assert.has_error: argument 1: got string, want a function")
   end)

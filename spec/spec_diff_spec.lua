@@ -32,6 +32,27 @@ describe("a difference of tables", function()
     a.self, b.self = a, b
     assert.same({ ".n: want 1, got 2" }, diff.differences(a, b))
   end)
+
+  it("ends where they do so at another distance", function()
+    local two, three = {}, {}
+    two.next = { next = two }
+    three.next = { next = { next = three } }
+    assert.same(two, three)
+    three.next.next.n = 1
+    assert.equal(".next.next.n: want nil, got 1", diff.differences(two, three)[1])
+  end)
+
+  it("is found as deep as it lies, by the ends of its path", function()
+    local function deep(v)
+      for _ = 1, 5000 do
+        v = { v }
+      end
+      return v
+    end
+    assert.same(deep(1), deep(1))
+    local ends = ("[1]"):rep(12)
+    assert.equal(ends .. "…" .. ends .. ": want 1, got 2", one(deep(1), deep(2)))
+  end)
 end)
 
 describe("a difference of texts", function()
@@ -100,5 +121,25 @@ describe("a value", function()
     assert.equal("{ t = { itself } }", show.show(t))
     assert.equal('"' .. ("é"):rep(119) .. "…", show.show(("é"):rep(500)))
     assert.equal("null", show.show(std.json.decode("null")))
+  end)
+
+  it("is legible: bytes that are no character are escapes", function()
+    assert.equal([["a\255b"]], show.show("a\255b"))
+    assert.equal([["\195"]], show.show("\195"))
+    assert.equal([["\237\160\128\192\128\244\144\128\128"]],
+      show.show("\237\160\128\192\128\244\144\128\128"))
+    assert.equal('"é€𝄞"', show.show("é€𝄞"))
+  end)
+
+  it("is shown whatever its __tostring does", function()
+    local function odd(fn)
+      return setmetatable({}, { __tostring = fn })
+    end
+    assert.equal("a table whose __tostring raises x",
+      show.text(odd(function() error("x", 0) end)))
+    assert.equal("a table whose __tostring raises a table",
+      show.text(odd(function() error({}) end)))
+    assert.equal("a table whose __tostring answers a number",
+      show.text(odd(function() return 5 end)))
   end)
 end)

@@ -18,6 +18,8 @@ import (
 	"github.com/knl-run/knl/lua"
 	"github.com/knl-run/knl/luabind"
 	"github.com/knl-run/knl/port"
+	"github.com/knl-run/knl/port/anthropic"
+	"github.com/knl-run/knl/port/openai"
 	"github.com/knl-run/knl/port/script"
 )
 
@@ -43,13 +45,17 @@ func specFiles(t *testing.T) (files []string) {
 func specVM(t *testing.T, dir string, dev bool) *luabind.VM {
 	t.Helper()
 	mem := store.NewMem()
+	open := func(string) (store.Store, error) { return mem, nil }
 	modules := luabind.KnlModules(&luabind.Kernel{
-		Open:    func(string) (store.Store, error) { return mem, nil },
+		Open:    open,
 		Options: kernel.Options{},
 		Version: "0.0.0-spec",
 	})
-	modules = append(modules, luabind.Std(luabind.StdOptions{Log: io.Discard})...)
-	modules = append(modules, luabind.PortsModule(&luabind.Ports{Registry: port.Registry{script.Name: script.New(nil)}}))
+	modules = append(modules, luabind.Std(luabind.StdOptions{Log: io.Discard, Store: open})...)
+	modules = append(modules, luabind.PortsModule(&luabind.Ports{Registry: port.Registry{
+		script.Name: script.New(nil), anthropic.Name: anthropic.New(anthropic.Host{}), openai.Name: openai.New(openai.Host{}),
+	}}))
+	modules = append(modules, luabind.MCPModule(&luabind.MCP{Version: "0.0.0-spec"}))
 	vm, err := luabind.New(luabind.Config{
 		Embedded:  lua.FS,
 		Project:   t.TempDir(),

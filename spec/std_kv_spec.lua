@@ -19,7 +19,7 @@ local function bad(text, fn)
   return assert.errors_at_line(fn, 0, text)
 end
 
-describe("std.kv", function()
+describe("std.kv.get", function()
   it("gives back what was set, whatever JSON can say", function()
     for i, value in ipairs{ "text", "", 5, 0.5, true, false, { 1, 2 }, { a = { b = "c" } },
       knl.null, knl.int("9007199254740993"), knl.array() } do
@@ -31,6 +31,21 @@ describe("std.kv", function()
 
   it("has nil for a key that is not there", function()
     assert.is_nil(kv.get(prefix .. "none"))
+  end)
+
+  it("hands out values that are the caller's own", function()
+    local value = { a = { 1 } }
+    kv.set(prefix .. "k", value)
+    value.a[1] = 2
+    kv.get(prefix .. "k").a[1] = 3
+    assert.same({ a = { 1 } }, kv.get(prefix .. "k"))
+  end)
+end)
+
+describe("std.kv.delete", function()
+  it("says whether there was something to delete", function()
+    kv.set(prefix .. "k", 1)
+    assert.is_true(kv.delete(prefix .. "k"))
     assert.is_false(kv.delete(prefix .. "none"))
   end)
 
@@ -44,15 +59,9 @@ describe("std.kv", function()
     kv.set(prefix .. "k", 3)
     assert.equal(3, kv.get(prefix .. "k"))
   end)
+end)
 
-  it("hands out values that are the caller's own", function()
-    local value = { a = { 1 } }
-    kv.set(prefix .. "k", value)
-    value.a[1] = 2
-    kv.get(prefix .. "k").a[1] = 3
-    assert.same({ a = { 1 } }, kv.get(prefix .. "k"))
-  end)
-
+describe("std.kv.list", function()
   it("lists keys by their beginning, sorted", function()
     for _, name in ipairs{ "b/2", "a", "b/1", "c%." } do
       kv.set(prefix .. name, 1)
@@ -64,7 +73,9 @@ describe("std.kv", function()
     assert.equal("[]", std.json.encode(kv.list(prefix .. "none")))
     assert.is_true(#kv.list() >= 4)
   end)
+end)
 
+describe("std.kv.set", function()
   it("stands in the log of a session of its own", function()
     kv.set(prefix .. "k", "seen")
     local rows = knl.attach{ session = ".kv" }:scan{ kinds = { "kv_set" } }

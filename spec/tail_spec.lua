@@ -83,6 +83,75 @@ describe("knl.tail", function()
     end)
   end)
 
+  it("begins behind a seq, which is the place where a list has none", function()
+    local seq_of = function(list, kind)
+      for i, e in ipairs(list) do
+        if e.kind == kind then return e.seq or i end
+      end
+    end
+    for kind, want in pairs{ u2 = "b1 c1 u3", c1 = "u3", u3 = "" } do
+      local events, s = log_of("u1 a1 u2 b1 c1 u3"), session_of("u1 a1 u2 b1 c1 u3")
+      for _, log in ipairs{ events, s, (s:events()) } do
+        local seq = seq_of(log == s and s:events() or log, kind)
+        assert.equal(want, kinds(knl.tail(log, { after = seq }).events))
+        assert.equal(want == "" and "" or "u3",
+          kinds(knl.tail(log, { after = seq, last = 1 }).events):match("u3$") or "")
+      end
+    end
+    local events = log_of(log)
+    assert.equal(log, kinds(knl.tail(events, { after = 0 }).events))
+    assert.equal("", kinds(knl.tail(events, { after = 99 }).events))
+    assert.equal("", kinds(knl.tail(session_of(log), { after = 99 }).events))
+    assert.same({ "c" }, knl.tail(events, { after = 7 }).beats)
+    assert.equal("c1 c2 u5", kinds(knl.tail(events, { after = 3, last = 1 }).events))
+  end)
+
+  it("names the seq of since, and looks for it before a seq", function()
+    local many = ("u1 u2 "):rep(400) .. "u3"
+    for _, log in ipairs{ log_of(many), session_of(many) } do
+      local t = knl.tail(log, { since = "u2", last = 1 })
+      local newest = t.since_seq
+      assert.equal("u3", kinds(t.events))
+      t = knl.tail(log, { since = "u2", before = newest, last = 1 })
+      assert.equal(newest - 2, t.since_seq)
+      assert.equal("u1 u2 u3", kinds(t.events))
+      assert.equal("u2", t.since.kind)
+      t = knl.tail(log, { since = "u3", before = newest })
+      assert.same({ "nil", "nil" }, { type(t.since), type(t.since_seq) })
+      t = knl.tail(log, { since = "u2", before = newest - 700 })
+      assert.equal(newest - 702, t.since_seq)
+    end
+  end)
+
+  it("passes over beats whose fold reported a key and that called no tool", function()
+    local function beat(id, report, calls)
+      local out = { { kind = "llm_request", beat = id, data = { window = report } },
+        { kind = "llm_response", beat = id, data = { content = {} } } }
+      out[3] = calls and { kind = "tool_call", beat = id, data = { call_id = "1" } } or nil
+      return out
+    end
+    local events, s = {}, knl.open{ store = "mem" }
+    for _, b in ipairs{ beat("a", {}), beat("b", { x = 1 }), beat("c", { x = false }, true),
+      beat("d", nil), beat("e", { x = {} }), beat("f", { x = true }), beat("g", 5) } do
+      for _, e in ipairs(b) do
+        events[#events + 1] = e
+        if e.data.window ~= 5 then s:append(e) end
+      end
+    end
+    for _, log in ipairs{ events, s, (s:events()) } do
+      local function beats(opts) return table.concat(knl.tail(log, opts).beats) end
+      assert.equal("abcdefg", beats{})
+      assert.equal("acdg", beats{ skip = "x" })
+      assert.equal("abcdefg", beats{ skip = "y" })
+      assert.equal("dg", beats{ skip = "x", last = 2 })
+      assert.equal("cdg", beats{ skip = "x", last = 3 })
+      assert.equal("acdg", beats{ skip = "x", last = 9 })
+      for _, e in ipairs(knl.tail(log, { skip = "x", last = 2 }).events) do
+        assert.is_true(e.beat == "d" or e.beat == "g")
+      end
+    end
+  end)
+
   it("begins at the beginning when there is no event of the kind", function()
     both(log, { since = "summary" }, function(t)
       assert.equal(log, kinds(t.events))
@@ -154,6 +223,16 @@ describe("knl.tail", function()
       'option "last": got false')
     assert.errors_at_line(function() knl.tail({}, { since = 5 }) end, 0,
       'option "since": got 5, want a string')
+    assert.errors_at_line(function() knl.tail({}, { before = 5 }) end, 0,
+      'option "before" without since: there is no kind to look for')
+    for _, name in ipairs{ "after", "before" } do
+      assert.errors_at_line(function() knl.tail({}, { [name] = 1.5, since = "x" }) end, 0,
+        ('option "%s": got 1.5, want a whole number'):format(name))
+      assert.errors_at_line(function() knl.tail({}, { [name] = -1, since = "x" }) end, 0,
+        ('option "%s": got -1, want a whole number ≥ 0'):format(name))
+    end
+    assert.errors_at_line(function() knl.tail({}, { skip = 5 }) end, 0,
+      'option "skip": got 5, want a string')
     assert.errors_at_line(function() knl.tail({}, { from_seed = 1 }) end, 0,
       'option "from_seed": got 1, want true or false')
   end)

@@ -36,13 +36,14 @@ local function walk(list, place, exports, entries)
     local at = place == "" and name or place .. "." .. name
     if type(exports[name]) == "table" and entry.members then
       list[#list + 1] = at
+      if at == "assert" then list[#list + 1] = "assert()" end -- it is called too
       walk(list, at, exports[name], entry.members)
     else
       list[#list + 1] = at .. (entry.args and type(exports[name]) ~= "table" and "()" or "")
     end
   end
 end
-for _, name in ipairs{ "knl", "std", "ports", "tools", "policy", "supervisor", "spec", "lshape" } do
+for _, name in ipairs{ "knl", "std", "ports", "mcp", "tools", "policy", "supervisor", "spec", "lshape" } do
   local module = require(name)
   local shapes = name == "lshape" and require("lshape.shapes") or module.shapes
   walk(file(name), name, module, shapes.api)
@@ -106,10 +107,9 @@ func TestStubsAreLua(t *testing.T) {
 	}
 }
 
-// TestStubsParse reads every annotation by the grammar of LuaCATS, and wants
-// every type in them to be Lua's or declared in the stubs.
-func TestStubsParse(t *testing.T) {
-	files := stubs(t)
+// typesIn answers the types that the stubs may name: Lua's, and each that they
+// declare, once.
+func typesIn(t *testing.T, files []luabind.Stubs) map[string]bool {
 	known := map[string]bool{}
 	for _, name := range strings.Fields("any nil string number integer boolean table function userdata true false") {
 		known[name] = true
@@ -121,6 +121,42 @@ func TestStubsParse(t *testing.T) {
 			known[m[1]] = true
 		}
 	}
+	return known
+}
+
+// TestAssertIsSaidAsDeclared: every word that the stubs let a spec say after
+// assert leads to an assertion.
+func TestAssertIsSaidAsDeclared(t *testing.T) {
+	var globals string
+	for _, f := range stubs(t) {
+		if f.Name == "globals" {
+			globals = f.Text
+		}
+	}
+	field := regexp.MustCompile(`(?m)^---@field (\w+) (?:spec|fun)`)
+	for class, value := range map[string]string{"spec.assert": "assert", "spec.spied": "assert.spy(spy())"} {
+		_, block, _ := strings.Cut(globals, "---@class "+class+"\n")
+		block, _, _ = strings.Cut(block, "\n\n")
+		words := field.FindAllStringSubmatch(block, -1)
+		assert.Greater(t, len(words), 10, class)
+		for _, word := range words {
+			script := fmt.Sprintf(`require("spec").start(_G) return type(%s[%q])`, value, word[1])
+			out, err := specVM(t, ".", false).RunString(context.Background(), "said", script)
+			assert.NoError(t, err, word[1])
+			assert.NotEmpty(t, out, word[1])
+		}
+	}
+	for _, word := range []string{"are", "is_not_nil", "has_no", "has_no_errors", "spy", "is_not", "errors"} {
+		assert.Contains(t, globals, "---@field "+word+" ")
+	}
+	assert.Contains(t, globals, "---@generic T\n---@param v? T\n")
+}
+
+// TestStubsParse reads every annotation by the grammar of LuaCATS, and wants
+// every type in them to be Lua's or declared in the stubs.
+func TestStubsParse(t *testing.T) {
+	files := stubs(t)
+	known := typesIn(t, files)
 	n := 0
 	for _, f := range files {
 		for i, line := range strings.Split(f.Text, "\n") {
@@ -144,6 +180,7 @@ func TestGrammarIsStrict(t *testing.T) {
 		`---@alias a.b "x"|"y"`, "---@param x? (string|a.b)[] words", "---@param ... string", "---@return string?", "---@return any ...",
 		"---@type table<string, { x: string, y?: [string, any] }>", "---@overload fun(a: string, b?: any, ...: any): string, ...",
 		"---@return (fun(): string)?", "---@return fun()", "---@return { ok: true }",
+		`---@field ["x y"]? string`, `---@type { ["end"]: any }`, "---@generic T",
 	} {
 		assert.NoError(t, annotation(line, known), line)
 	}
@@ -152,6 +189,7 @@ func TestGrammarIsStrict(t *testing.T) {
 		"---@param x: string", "---@return string??", "---@return string,", "---@return strin", "---@return fun(a)", "---@return fun(a: string",
 		"---@return { x string }", "---@return { x: string, }", "---@return [string", "---@return table<string>", `---@return "x`,
 		"---@overload string", "---@other string", "---@return (string", "---@return string[", "---@type string string",
+		`---@field ["x y] string`, "---@field [x] string", `---@field []? string`,
 	} {
 		assert.Error(t, annotation(line, known), line)
 	}
@@ -159,15 +197,7 @@ func TestGrammarIsStrict(t *testing.T) {
 
 // TestDeclarationsParse reads what the Go modules declare, by the same grammar.
 func TestDeclarationsParse(t *testing.T) {
-	known := map[string]bool{}
-	for _, f := range stubs(t) {
-		for _, m := range regexp.MustCompile(`(?m)^---@(?:class|alias) ([\w.]+)`).FindAllStringSubmatch(f.Text, -1) {
-			known[m[1]] = true
-		}
-	}
-	for _, name := range strings.Fields("any nil string number integer boolean table function userdata true false") {
-		known[name] = true
-	}
+	known := typesIn(t, stubs(t))
 	var each func(place string, args []luabind.Arg)
 	each = func(place string, args []luabind.Arg) {
 		for _, a := range args {
@@ -200,6 +230,8 @@ func annotation(line string, known map[string]bool) error {
 	switch word {
 	case "meta":
 		p.word()
+	case "generic":
+		p.known[p.word()] = true
 	case "class":
 		p.word()
 		if p.take(":") {
@@ -208,7 +240,7 @@ func annotation(line string, known map[string]bool) error {
 		}
 	case "field", "param":
 		if p.take("..."); word == "field" || p.text == rest {
-			p.word()
+			p.key()
 			p.take("?")
 		}
 		p.need(" ")
@@ -274,6 +306,19 @@ func (p *cats) word() string {
 	return name
 }
 
+// key = word | "[" text "]"
+func (p *cats) key() {
+	if !p.take("[") {
+		p.word()
+		return
+	}
+	text := catsText.FindString(p.text)
+	p.need(text)
+	if p.need("]"); text == "" && p.err == nil {
+		p.err = fmt.Errorf("want a text at %q", p.text)
+	}
+}
+
 // union = suffixed { "|" suffixed }
 func (p *cats) union() {
 	for p.suffixed(); p.err == nil && p.take("|"); p.suffixed() {
@@ -295,7 +340,7 @@ func (p *cats) single() {
 		p.need(")")
 	case p.take("{ "):
 		p.list(" }", func() {
-			p.word()
+			p.key()
 			p.take("?")
 			p.need(": ")
 			p.union()

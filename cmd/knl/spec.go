@@ -21,7 +21,7 @@ checked; --prod runs them as a user's script runs.
 
 What specs print goes to stderr. Exits 1 when a case failed, or was not run
 because the one before it ended the file: a case that runs longer than
---timeout, or hits a limit.
+--timeout, or hits a limit; with --list, when a file could not be read or raised.
 
 JSON:
   { "ok", "passed", "failed", "pending", "not_run", "files": [ { "file", "cases": [
@@ -49,10 +49,13 @@ func specCommand(a *app) *cobra.Command {
 		Use:   "spec [path…]",
 		Short: "Run Lua specs",
 		Long:  specUsage,
-		RunE: a.command(func(ctx context.Context, args []string) error {
-			return a.spec(ctx, args, f)
-		}),
 	}
+	cmd.RunE = a.command(func(ctx context.Context, args []string) error {
+		if err := notForSpecs(cmd); err != nil {
+			return err
+		}
+		return a.spec(ctx, args, f)
+	})
 	flags := cmd.Flags()
 	flags.BoolVar(&f.prod, "prod", false, "run without the checks of dev mode")
 	flags.BoolVar(&f.list, "list", false, "name the cases, run none")
@@ -64,7 +67,25 @@ func specCommand(a *app) *cobra.Command {
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print every case, not only those that failed")
 	flags.StringVar(&f.format, "output", "", "the form of the report: text, tap, junit or json (default text)")
 	flags.StringVarP(&f.report, "report", "o", "", "write the report to this file, and text to stdout")
+	for _, name := range notSpecFlags {
+		flags.String(name, "", "")
+		flags.Lookup(name).Hidden = true
+	}
 	return cmd
+}
+
+// notSpecFlags are the global flags that mean nothing to specs: they run on a
+// store in memory and choose their ports themselves. Flags of the same names
+// stand in front of them, hidden, to refuse them.
+var notSpecFlags = []string{"store", "model", "durability"}
+
+func notForSpecs(cmd *cobra.Command) error {
+	for _, name := range notSpecFlags {
+		if cmd.Flags().Changed(name) {
+			return misuse("", "--%s: specs run on a store in memory and choose their ports themselves", name)
+		}
+	}
+	return nil
 }
 
 func (a *app) spec(ctx context.Context, paths []string, f specFlags) error {
@@ -199,7 +220,7 @@ func (d *specDoc) fault(f specFlags) error {
 		return &fault{code: exitInterrupted, err: errInterrupted}
 	case d.cases() == 0:
 		return misuse("knl spec --list names the cases", "no case fits %s", f.choice())
-	case !d.OK && !f.list:
+	case !d.OK:
 		return &fault{code: exitRaised}
 	}
 	return nil

@@ -41,6 +41,8 @@ func specsAt(path string) ([]string, error) {
 		return nil, misuse("", "%s", err)
 	case !info.IsDir() && filepath.Ext(path) != ".lua":
 		return nil, misuse("", "%s: is no Lua file", path)
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return nil, misuse("", "%s: is no regular file", path)
 	case !info.IsDir():
 		return []string{path}, nil
 	}
@@ -56,12 +58,22 @@ func specsBelow(dir string) (files []string, err error) {
 		switch {
 		case d.IsDir() && path != dir && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
-		case !d.IsDir() && strings.HasSuffix(d.Name(), "_spec.lua"):
+		case strings.HasSuffix(d.Name(), "_spec.lua") && readable(path, d):
 			files = append(files, path)
 		}
 		return nil
 	})
 	return files, err
+}
+
+// readable says whether what was found is a regular file or a link to one: a
+// pipe or a device may never end. A link to nothing is told when it is read.
+func readable(path string, d fs.DirEntry) bool {
+	if d.Type() != fs.ModeSymlink {
+		return d.Type().IsRegular()
+	}
+	info, err := os.Stat(path)
+	return err != nil || info.Mode().IsRegular()
 }
 
 // eachOnce answers paths without those that name a file a second time.

@@ -42,6 +42,7 @@ type junitCase struct {
 	Line    int        `xml:"line,attr,omitempty"`
 	Time    string     `xml:"time,attr"`
 	Failure *junitNote `xml:"failure"`
+	Error   *junitNote `xml:"error"`
 	Skipped *junitNote `xml:"skipped"`
 }
 
@@ -56,8 +57,10 @@ func (r *junitReport) end(d *specDoc) error {
 	run := junitRun{Name: "knl spec", Time: seconds(d.took.Milliseconds())}
 	for i := range d.Files {
 		s := junitOf(&d.Files[i])
-		run.Tests, run.Failures, run.Skipped = run.Tests+s.Tests, run.Failures+s.Failures, run.Skipped+s.Skipped
-		run.Suites = append(run.Suites, s)
+		run.add(s)
+	}
+	if d.left > 0 {
+		run.add(junitLeft(d.left))
 	}
 	var b bytes.Buffer
 	b.WriteString(xml.Header)
@@ -70,6 +73,21 @@ func (r *junitReport) end(d *specDoc) error {
 	return written(r.out, &b)
 }
 
+func (r *junitRun) add(s junitSuite) {
+	r.Tests, r.Failures = r.Tests+s.Tests, r.Failures+s.Failures
+	r.Errors, r.Skipped = r.Errors+s.Errors, r.Skipped+s.Skipped
+	r.Suites = append(r.Suites, s)
+}
+
+// junitLeft stands for the files that were not begun: a run that was interrupted
+// must not look like one that passed.
+func junitLeft(files int) junitSuite {
+	const name = "knl spec"
+	note := &junitNote{Message: fmt.Sprintf("interrupted: %s not begun", count(int64(files), "file"))}
+	return junitSuite{Name: name, Tests: 1, Errors: 1, Time: seconds(0),
+		Cases: []junitCase{{Name: "every file is run", Class: name, Time: seconds(0), Error: note}}}
+}
+
 func junitOf(f *specFile) junitSuite {
 	s := junitSuite{Name: shown(f.File), File: shown(f.File), Tests: len(f.Cases)}
 	total := int64(0)
@@ -80,8 +98,11 @@ func junitOf(f *specFile) junitSuite {
 		switch c.Status {
 		case caseFailed:
 			s.Failures++
-			one.Failure = &junitNote{visible(firstLine(c.Message)), xmlText(c.place(f) + ": " + c.reportText())}
-		case casePending, caseNotRun:
+			one.Failure = &junitNote{visible(firstLine(c.Message)), xmlText(c.placedText(f))}
+		case caseNotRun:
+			s.Errors++
+			one.Error = &junitNote{Message: visible(c.Message)}
+		case casePending:
 			s.Skipped++
 			one.Skipped = &junitNote{Message: visible(c.Message)}
 		}
@@ -89,6 +110,15 @@ func junitOf(f *specFile) junitSuite {
 	}
 	s.Time = seconds(total)
 	return s
+}
+
+// placedText is what is said of a case, with its place in front once.
+func (c *specCase) placedText(f *specFile) string {
+	place, text := c.place(f)+": ", c.reportText()
+	if strings.HasPrefix(text, place) {
+		return text
+	}
+	return place + text
 }
 
 // junitClass answers "spec.tools_spec" for spec/tools_spec.lua: servers group

@@ -137,7 +137,11 @@ func (c *specCase) place(f *specFile) string {
 func (r *textReport) end(d *specDoc) error {
 	files := count(int64(len(d.Files)), "file")
 	if d.listed > 0 {
-		return r.ui.line("%s in %s", count(int64(d.listed), "case"), files)
+		text := count(int64(d.listed), "case") + " in " + files
+		if d.Failed > 0 {
+			text += fmt.Sprintf(", %d failed", d.Failed)
+		}
+		return r.ui.line("%s", text)
 	}
 	parts := []string{fmt.Sprintf("%d passed", d.Passed), fmt.Sprintf("%d failed", d.Failed), fmt.Sprintf("%d pending", d.Pending)}
 	if d.NotRun > 0 {

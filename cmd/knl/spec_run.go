@@ -53,10 +53,7 @@ type specRun struct {
 	done  []specCase
 }
 
-// run runs the file and then its cases. The module spec must offer
-// start(globals), which puts its words there, count(), and plan{ text, tags?,
-// skip_tags?, shuffle? }, which answers the chosen cases and a function that
-// runs the next one and answers how it went.
+// run runs the file and then its cases.
 func (r *specRun) run(ctx context.Context, s script) (err error) {
 	source, err := os.ReadFile(s.path)
 	if err != nil {
@@ -68,7 +65,8 @@ func (r *specRun) run(ctx context.Context, s script) (err error) {
 	}
 	defer func() { err = errors.Join(err, vm.Close()) }()
 	vm.SetArgs(s.path, nil)
-	if _, err := vm.RunString(ctx, "=spec", `require("spec").start(_G)`); err != nil {
+	words, err := vocabulary(ctx, vm)
+	if err != nil {
 		return err
 	}
 	var raised *luabind.LuaError
@@ -77,9 +75,9 @@ func (r *specRun) run(ctx context.Context, s script) (err error) {
 	} else if err != nil {
 		return err
 	}
-	values, err := vm.RunString(ctx, "=spec", fmt.Sprintf(`local spec = require("spec")
+	values, err := vm.RunString(ctx, "=spec", fmt.Sprintf(`local spec = require(%q)
 		local cases, next_result = spec.plan(%s)
-		return { count = spec.count(), cases = cases }, next_result`, r.flags.lua()))
+		return { count = spec.count(), cases = cases }, next_result`, words, r.flags.lua()))
 	if err != nil {
 		return err
 	}
@@ -100,6 +98,47 @@ func (r *specRun) run(ctx context.Context, s script) (err error) {
 		return readLua[specCase](luabind.AppendJSON(nil, result[0], nil))
 	})
 	return nil
+}
+
+// vendoredWords is where knl vendor writes the vocabulary.
+const vendoredWords = "lua/spec/init.lua"
+
+// startWords begins a file with the vocabulary of this name. It answers nil, or
+// where a module came from that is no vocabulary: one offers start(globals),
+// count(), and plan{ text, tags?, skip_tags?, shuffle? }, which answers the
+// chosen cases and a function that runs the next one and answers how it went.
+const startWords = `local spec = require(%q)
+for _, word in ipairs{ "start", "count", "plan" } do
+  if type(spec) ~= "table" or type(spec[word]) ~= "function" then
+    for place, as in pairs(package.places) do
+      if as == "spec" then return place end
+    end
+  end
+end
+spec.start(_G)
+return nil`
+
+// vocabulary loads the words of spec files and answers the name of their
+// module: what ships, whatever the project calls spec, or what was vendored.
+func vocabulary(ctx context.Context, vm *luabind.VM) (name string, err error) {
+	name = "embedded.spec"
+	if _, err := os.Stat(vendoredWords); err == nil {
+		name = "spec"
+	}
+	values, err := vm.RunString(ctx, "=spec", fmt.Sprintf(startWords, name))
+	if err != nil {
+		return "", err
+	}
+	odd, err := readLua[string](luabind.AppendJSON(nil, values[0], nil))
+	switch {
+	case err != nil:
+		return "", err
+	case odd == vendoredWords:
+		return "", fmt.Errorf("%s: is no vocabulary of specs: want start, count and plan (knl vendor spec writes one)", odd)
+	case odd != "":
+		return "", fmt.Errorf("%s: stands in front of the vocabulary %s: rename it", odd, vendoredWords)
+	}
+	return name, nil
 }
 
 // specPlan is what the vocabulary plans for a file.
@@ -162,8 +201,9 @@ func (r *specRun) fails(name string, line int, err error) {
 	r.done = append(r.done, c)
 }
 
-// outsideSpec are the frames of the vocabulary, shipped or vendored, and of Go.
-var outsideSpec = regexp.MustCompile(`^((embedded|lua)/spec/|\[Go\])`)
+// outsideSpec are the frames of the vocabulary and of the shapes, shipped or
+// vendored, and of Go.
+var outsideSpec = regexp.MustCompile(`^((embedded|lua)/(spec|lshape)/|\[Go\])`)
 
 // trimmedTrace answers a traceback without what lies between the spec file and
 // the command, nor what the vocabulary did on the way out.

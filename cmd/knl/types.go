@@ -82,16 +82,34 @@ func (a *app) typesFiles(ctx context.Context) (files []typesFile, err error) {
 }
 
 // typesJoined puts the files into one: each in a block of its own, without its
-// answer.
+// answer, and without those that declare nothing.
 func typesJoined(files []typesFile) string {
 	var b strings.Builder
 	b.WriteString("---@meta\n")
 	for _, f := range files {
 		_, body, _ := strings.Cut(f.Text, "\n")
-		body = strings.TrimSuffix(body, "\nreturn "+f.Name+"\n")
-		b.WriteString("\ndo -- " + f.Name + "\n" + body + "\nend\n")
+		if at := strings.LastIndex(body, "\nreturn "); at >= 0 {
+			body = body[:at]
+		}
+		if strings.TrimSpace(body) != "" {
+			b.WriteString("\ndo -- " + f.Name + "\n" + body + "\nend\n")
+		}
 	}
 	return b.String()
+}
+
+// typesFolder says that out is no name of a folder: one with an ending that is
+// not there yet is a file of another kind.
+func typesFolder(out string) error {
+	info, err := os.Stat(out)
+	if (err == nil && info.IsDir()) || strings.HasSuffix(out, "/") {
+		return nil
+	}
+	base := filepath.Base(out)
+	if err == nil || strings.LastIndexByte(base, '.') > 0 {
+		return misuse("a new folder with a dot in its name ends in /", "-o %s: want a file *.lua or a folder", out)
+	}
+	return nil
 }
 
 func (a *app) typesWrite(files []typesFile, out string) error {
@@ -100,6 +118,9 @@ func (a *app) typesWrite(files []typesFile, out string) error {
 	if strings.HasSuffix(out, ".lua") {
 		order, texts[out] = []string{out}, typesJoined(files)
 	} else {
+		if err := typesFolder(out); err != nil {
+			return err
+		}
 		for _, f := range files {
 			path := filepath.Join(out, f.Name+".lua")
 			order, texts[path] = append(order, path), f.Text
@@ -116,6 +137,10 @@ func (a *app) typesWrite(files []typesFile, out string) error {
 	if a.flags.json {
 		return a.ui.json(map[string]any{"files": order})
 	}
-	a.ui.note("wrote %s", strings.Join(order, ", "))
+	if len(order) == 1 {
+		a.ui.note("wrote %s", out)
+	} else {
+		a.ui.note("wrote %d files to %s", len(order), out)
+	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,12 +25,12 @@ module into lua/, its specs into spec/. require then finds the copy;
 require("embedded.policy") stays the original, and what ships goes on using what
 ships. knl spec runs the specs of the copy.
 
-A file that was edited since, or that knl vendor did not write, is not
-overwritten without --force. One that was not edited is brought to this
-version.
+A file that was edited since, or that knl vendor did not write, is left as it is
+without --force, and named; the others are brought to this version. Exits 1 when
+one was left. Nothing is written through a symbolic link.
 
 JSON:
-  { "files": [ { "file", "action": "wrote" | "updated" | "kept" } ] }
+  { "files": [ { "file", "action": "wrote" | "updated" | "kept" | "edited" } ] }
   --list: { "modules": [ { "name", "about", "files", "specs" } ] }`
 
 func vendorCommand(a *app) *cobra.Command {
@@ -169,6 +168,7 @@ const (
 	vendorWrites  = "wrote"
 	vendorUpdates = "updated"
 	vendorKeeps   = "kept"
+	vendorLeaves  = "edited" // and not overwritten
 )
 
 type vendorStep struct {
@@ -182,44 +182,75 @@ func (a *app) vendor(names []string, force bool) error {
 	if err != nil {
 		return err
 	}
-	steps, edited, err := vendorSteps(chosen)
+	project, err := os.OpenRoot(".")
 	if err != nil {
 		return err
 	}
-	if len(edited) > 0 && !force {
-		return &fault{code: exitRaised, hint: "--force overwrites them; nothing was written",
-			err: fmt.Errorf("edited since, or not written by knl vendor:\n  %s", strings.Join(edited, "\n  "))}
+	steps, err := vendorSteps(project, chosen, force)
+	for i := range steps {
+		err = errors.Join(err, steps[i].do(project))
 	}
-	for _, s := range steps {
-		if err := s.do(); err != nil {
-			return err
-		}
+	if err = errors.Join(err, project.Close()); err != nil {
+		return err
 	}
-	return a.vendorReport(steps)
+	if err := a.vendorReport(steps); err != nil {
+		return err
+	}
+	return vendorLeft(steps)
 }
 
-// vendorSteps answers what is to be done, and the files that were edited.
-func vendorSteps(chosen []vendored) (steps []vendorStep, edited []string, err error) {
+// vendorLeft is the fault of a run that left files as they were edited.
+func vendorLeft(steps []vendorStep) error {
+	var left []string
+	for _, s := range steps {
+		if s.Action == vendorLeaves {
+			left = append(left, s.File)
+		}
+	}
+	if left == nil {
+		return nil
+	}
+	return &fault{code: exitRaised, hint: "--force overwrites them; the others are as they ship",
+		err: fmt.Errorf("edited since, or not written by knl vendor:\n  %s", strings.Join(left, "\n  "))}
+}
+
+// vendorSteps answers what is to be done in the project.
+func vendorSteps(project *os.Root, chosen []vendored, force bool) (steps []vendorStep, err error) {
 	for _, v := range chosen {
 		for _, f := range v.files {
+			if err := noLink(project, f.place); err != nil {
+				return nil, err
+			}
 			s := vendorStep{File: f.place, Action: vendorWrites, text: stamped(f, v.Name)}
-			have, err := os.ReadFile(filepath.FromSlash(f.place))
+			have, err := project.ReadFile(f.place)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 			case err != nil:
-				return nil, nil, err
+				return nil, err
 			case string(have) == s.text:
 				s.Action = vendorKeeps
-			default:
+			case force || untouched(string(have)):
 				s.Action = vendorUpdates
-				if !untouched(string(have)) {
-					edited = append(edited, f.place)
-				}
+			default:
+				s.Action = vendorLeaves
 			}
 			steps = append(steps, s)
 		}
 	}
-	return steps, edited, nil
+	return steps, nil
+}
+
+// noLink refuses a place at or below a symbolic link: what is written there is
+// written elsewhere, in another project or in none.
+func noLink(project *os.Root, place string) error {
+	for at := place; at != "."; at = path.Dir(at) {
+		info, err := project.Lstat(at)
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return &fault{code: exitRaised, hint: "nothing was written",
+				err: fmt.Errorf("%s: is a symbolic link, want a file or folder of the project", at)}
+		}
+	}
+	return nil
 }
 
 // stamp is the first line of a vendored file; it tells the version, and whether
@@ -243,15 +274,14 @@ func untouched(text string) bool {
 	return m != nil && m[1] == sumOf(text[len(m[0]):])
 }
 
-func (s *vendorStep) do() error {
-	if s.Action == vendorKeeps {
+func (s *vendorStep) do(project *os.Root) error {
+	if s.Action == vendorKeeps || s.Action == vendorLeaves {
 		return nil
 	}
-	to := filepath.FromSlash(s.File)
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+	if err := project.MkdirAll(path.Dir(s.File), 0o777); err != nil {
 		return err
 	}
-	return os.WriteFile(to, []byte(s.text), 0o666)
+	return project.WriteFile(s.File, []byte(s.text), 0o666)
 }
 
 func (a *app) vendorReport(steps []vendorStep) error {

@@ -1,9 +1,9 @@
 --- policy.beat_cap: a named stop after a number of beats.
 --
--- The loop asks it before each beat; it answers "beat_cap" once the session's
--- log holds max beats or more, so a run that was killed and resumed goes on
--- counting. Beats of child sessions are not this session's. Asking costs what
--- looking at max beats costs.
+-- The loop asks it before each beat; it answers "beat_cap" once max beats or more
+-- of the session were begun, so a run that was killed and resumed goes on
+-- counting. Beats of child sessions are not this session's. Asking costs the same
+-- however many there are.
 --
 -- Example:
 --
@@ -11,7 +11,6 @@
 --    while not full(session) do … end
 
 local log = require("policy.log")
-local options = require("lshape.options")
 local shapes = require("policy.shapes")
 local T = require("lshape").t
 
@@ -45,12 +44,13 @@ M.api = {
 ---@param opts policy.beat_cap.opts
 ---@return fun(session: session): string?
 function M.new(opts)
-  local max = options.check(PLACE, opts, M.shapes.beat_cap_opts, {
+  local max = shapes.check_opts(PLACE, opts, M.shapes.beat_cap_opts, {
     hints = shapes.hints("the session is the argument of the predicate"),
     opts = "{ max }",
   }).max
   return function(session)
-    return #log.last(PLACE, session, max) >= max and "beat_cap" or nil
+    log.check_session(PLACE, session, "len")
+    return session:len("beats") >= max and "beat_cap" or nil
   end
 end
 

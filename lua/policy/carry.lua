@@ -6,6 +6,8 @@
 -- behind the last complete pair, which leaves the provider's prompt cache warm.
 -- Otherwise the very same request goes on. A reply that was cut or refused is a
 -- reply and no failure. The note is never recorded as something that was said.
+-- policy.window{ fit } counts it with; a fold of your own keeps max_bytes / 3 tokens
+-- free for it.
 --
 -- pair is { beat, call_id?, name?, input?, result, ok }; name and input are
 -- missing when the log has no call. Where the provider wants roles to take turns,
@@ -164,7 +166,7 @@ end
 ---@param opts? policy.carry.opts
 ---@return fun(session: session): fun(request: table): table
 function M.new(opts)
-  opts = options.check(PLACE, opts == nil and {} or opts, M.shapes.carry_opts, {
+  opts = shapes.check_opts(PLACE, opts == nil and {} or opts, M.shapes.carry_opts, {
     hints = shapes.hints("the session is an argument: policy.carry{ … }(session)"),
     opts = "{ max_bytes?, failed?, at? }",
   })

@@ -19,15 +19,26 @@ local log = require("policy.log")
 local STEPS = { 32, 1024, 32768 } -- what is tried when nothing says how many fit
 local SUMMARY = "Summary of the conversation so far:\n\n"
 
-local M = {}
+local M = {
+  SKIP = "compact", -- what the fold of a beat that writes a summary reports
+}
 
 ---@class policy.cuts
 ---@field window { tail?: integer, keep_seed?: boolean, from_summary?: boolean, room?: room }
+---@field summary? { seq: integer, text: string, through: integer } what the cuts stand behind
 ---@field tokens table<integer, integer> of the cuts that were counted
+---@field added integer tokens that the filters of the device were seen to add
 ---@field limits? table of the room, once it was read
 ---@field whole? integer the largest cut, when it was counted
 local methods = {}
 methods.__index = methods
+
+--- The event that stands for a summary in front of what it does not cover.
+---@param text string
+---@return event
+function M.summary(text)
+  return { kind = "msg_user", data = { content = SUMMARY .. text } }
+end
 
 --- The cuts of a log. What they read is kept for one request.
 ---@param window { tail?: integer, keep_seed?: boolean, from_summary?: boolean, room?: room }
@@ -36,21 +47,23 @@ methods.__index = methods
 ---@return policy.cuts
 function M.of(window, events, device)
   local c = { window = window, events = events, device = device, tails = {}, tokens = {} }
+  c.summary = window.from_summary and log.summary(events) or nil
+  c.added = 0
   return setmetatable(c, methods)
 end
 
 --- Cut k of the log; without k all of it that could be one.
 ---@param k? integer
----@return { events: event[], beats: string[], since?: event, seed?: event[] }
+---@return { events: event[], beats: string[], seed?: event[] }
 function methods:tail(k)
   local key = k or 0
   if not self.tails[key] then
-    local since = self.window.from_summary and "summary" or nil
-    local from_seed = self.window.keep_seed or false
-    local part, seed = knl.tail(self.events, { last = k, since = since, from_seed = from_seed })
-    if part.since and log.summary(part.since) == "" then -- says nothing, so it stands for nothing
-      part, seed = knl.tail(self.events, { last = k, from_seed = from_seed })
-    end
+    local part, seed = knl.tail(self.events, {
+      last = k,
+      after = self.summary and self.summary.through,
+      skip = self.window.from_summary and M.SKIP or nil,
+      from_seed = self.window.keep_seed,
+    })
     part.seed = seed
     self.tails[key] = part
   end
@@ -78,15 +91,12 @@ end
 function methods:request(k)
   local part, list = self:tail(k), {}
   list[#list + 1] = part.seed
-  if part.since then
-    local text = SUMMARY .. log.summary(part.since)
-    list[#list + 1] = { kind = "msg_user", data = { content = text } }
-  end
+  list[#list + 1] = self.summary and M.summary(self.summary.text)
   list[#list + 1] = part.events
   return knl.fold(list, self.device)
 end
 
---- Whether the room holds the request of cut k.
+--- Whether the room holds the request of cut k, and what filters were seen to add.
 ---@param k integer
 ---@return boolean
 function methods:fits(k)
@@ -96,20 +106,37 @@ function methods:fits(k)
   if not self.tokens[k] then
     self.tokens[k] = self.window.room:count(self:request(k))
   end
-  return self.tokens[k] <= self.limits.request
+  return self.tokens[k] + self.added <= self.limits.request
+end
+
+-- What the filters of the device make of a request. One that raises, or answers
+-- nothing, is left to the beat, which says so.
+local function filtered(device, request)
+  for _, filter in ipairs(device and device.filters or {}) do
+    local ok, made = pcall(filter, request)
+    if not ok or type(made) ~= "table" then
+      break
+    end
+    request = made
+  end
+  return request
+end
+
+--- The tokens of cut k as it is sent: behind the filters of the device.
+---@param k integer
+---@return integer
+function methods:sent(k)
+  local request = self:request(k)
+  local made = filtered(self.device, request)
+  return made == request and self.tokens[k] or self.window.room:count(made)
 end
 
 -- The cut that the request before this one suggests: what it kept, the beat
 -- since, and the log whole.
 local function guess_of(c)
-  local events = knl.tail(c.events, { last = 1 }).events
-  for i = #events, 1, -1 do
-    if events[i].kind == "llm_request" then
-      local report = log.data(events[i]).window
-      local kept = type(report) == "table" and report.kept
-      return type(kept) == "number" and kept >= 0 and kept % 1 == 0 and kept + 2 or nil
-    end
-  end
+  local last = knl.tail(c.events, { last = 1, skip = M.SKIP })
+  local kept = log.report(last).kept
+  return type(kept) == "number" and kept >= 0 and kept % 1 == 0 and kept + 2 or nil
 end
 
 local function a_little(k)
@@ -133,12 +160,11 @@ local function bracket(c, guess)
   return fitting, (c:up_to()) + 1
 end
 
---- The largest cut that fits, 0 when none does. Where the last request stopped is
---- near where this one does, so it is looked for there first.
----@return integer
-function methods:widest()
-  local guess = guess_of(self)
-  local low, high = bracket(self, guess)
+-- The largest cut that fits, 0 when none does. Where the last request stopped is
+-- near where this one does, so it is looked for there first.
+local function search(c)
+  local guess = guess_of(c)
+  local low, high = bracket(c, guess)
   if not high then
     return low
   end
@@ -146,13 +172,28 @@ function methods:widest()
   while high - low > 1 do
     local middle = math.max(low + 1, near or math.floor((low + high) / 2))
     near = nil
-    if self:fits(middle) then
+    if c:fits(middle) then
       low = middle
     else
       high = middle
     end
   end
   return low
+end
+
+--- The largest cut that fits as it is sent, 0 when none does, and its tokens.
+--- What filters add is seen at the largest cut that fits without them: they run
+--- once more, and again when they are why it does not.
+---@return integer, integer?
+function methods:widest()
+  while true do
+    local k = search(self)
+    local sent = k > 0 and self:sent(k) or nil
+    if not sent or sent <= self.limits.request then
+      return k, sent
+    end
+    self.added = sent - self.tokens[k]
+  end
 end
 
 return M

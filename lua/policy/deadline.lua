@@ -46,7 +46,7 @@ M.api = {
 ---@param opts policy.deadline.opts
 ---@return fun(session: session): string?
 function M.new(opts)
-  local seconds = options.check(PLACE, opts, M.shapes.deadline_opts, {
+  local seconds = shapes.check_opts(PLACE, opts, M.shapes.deadline_opts, {
     hints = shapes.hints("the session is the argument of the predicate"),
     opts = "{ seconds }",
   }).seconds

@@ -2,16 +2,26 @@
 --
 -- escalate{ strong } answers next(outcome, device): the device with strong in
 -- place of its llm when when(outcome) holds, else the same device. Without when
--- that is a refusal, or an error that is not retryable. Nothing is delegated: it
--- is the same session and the same log with another model. What only the other
--- model can read back (thinking, signatures) is left out by the port. It does not
--- go back to the weaker model by itself.
+-- that is a refusal, or a model call that failed for a reason that neither another
+-- attempt nor a key or a person mends: not retryable, not auth, not cancelled. An
+-- error of a fold, a filter or the session is no matter of the model. A device
+-- whose llm is strong already is always handed back as it is, so next(o, d) == d
+-- says that there is nothing to escalate to, and a loop can end on it.
+--
+-- Nothing is delegated: it is the same session and the same log with another
+-- model. What only the other model can read back (thinking, signatures) is left
+-- out by the port. It does not go back to the weaker model by itself.
 --
 -- Example:
 --
 --    local next_device = policy.escalate{ strong = ports.from("anthropic:claude-opus"):open() }
---    local o = knl.beat(session, device)
---    device = next_device(o, device)
+--    local o
+--    repeat
+--      o = knl.beat(session, device)
+--      local stronger = next_device(o, device)
+--      local ended = o.status ~= "ok" and stronger == device or o.out and #o.out.tools == 0
+--      device = stronger
+--    until ended
 
 local knl = require("knl")
 local options = require("lshape.options")
@@ -50,12 +60,15 @@ M.api = {
   },
 }
 
+local BEYOND = { auth = true, cancelled = true } -- what no model mends
+
 local function beyond_retry(outcome)
   if outcome.status == "refused" then
     return true
   end
-  local detail = outcome.detail
-  return outcome.status == "error" and not (type(detail) == "table" and detail.retryable == true)
+  local detail = type(outcome.detail) == "table" and outcome.detail or {}
+  return outcome.status == "error" and outcome.kind == "call" and detail.retryable ~= true
+    and not BEYOND[detail.kind]
 end
 
 local function says(when, outcome)
@@ -71,15 +84,6 @@ local function is_llm(v)
   return (pcall(knl.device, { llm = v }))
 end
 
-local function check_device(device)
-  local ok, method = pcall(function()
-    return device.with
-  end)
-  if not (ok and options.is_callable(method)) then
-    options.fail(PLACE, "device must be a device, got %s", type(device))
-  end
-end
-
 ---@class policy.escalate.opts
 ---@field strong llm the model that takes over
 ---@field when? fun(outcome: table): boolean? whether an outcome asks for it
@@ -88,7 +92,7 @@ end
 ---@param opts policy.escalate.opts
 ---@return fun(outcome: table, device: device): device
 function M.new(opts)
-  options.check(PLACE, opts, M.shapes.escalate_opts, {
+  shapes.check_opts(PLACE, opts, M.shapes.escalate_opts, {
     hints = shapes.hints("escalate looks at an outcome, not at a session"),
     opts = "{ strong, when? }",
   })
@@ -98,8 +102,9 @@ function M.new(opts)
   end
   return function(outcome, device)
     shapes.check_outcome(PLACE, outcome)
-    check_device(device)
-    return says(when, outcome) and device:with{ llm = strong } or device
+    shapes.check_device(PLACE, device)
+    local wanted = says(when, outcome)
+    return wanted and device.llm ~= strong and device:with{ llm = strong } or device
   end
 end
 

@@ -15,14 +15,15 @@
 --      print(pair.name, pair.ok)
 --    end
 
+local knl = require("knl")
 local options = require("lshape.options")
 
 local M = {}
 
--- Whether v can be asked for beats as a session can.
-local function reads_beats(v)
+-- Whether v can be asked as a session can.
+local function has(v, name)
   local ok, method = pcall(function()
-    return v.beats
+    return v[name]
   end)
   return ok and options.is_callable(method)
 end
@@ -30,8 +31,9 @@ end
 --- Raises unless session is one.
 ---@param place string the function that was handed it, as the script calls it
 ---@param session any
-function M.check_session(place, session)
-  if not reads_beats(session) then
+---@param method? string what it is asked for (default: beats)
+function M.check_session(place, session, method)
+  if not has(session, method or "beats") then
     options.fail(place, "session must be a session, got %s", type(session))
   end
 end
@@ -44,6 +46,40 @@ end
 function M.last(place, session, n)
   M.check_session(place, session)
   return session:beats{ last = n }
+end
+
+--- The newest beat of a session, nil when there is none.
+---@param place string the function that reads
+---@param session session
+---@return { id: string, events: event[] }?
+function M.newest(place, session)
+  return M.last(place, session, 1)[1]
+end
+
+--- The record of a beat, which is looked for from the newest on.
+---@param place string the function that reads
+---@param session session
+---@param id string
+---@return { id: string, events: event[] }?
+function M.beat(place, session, id)
+  local beats, n = {}, 1
+  repeat
+    beats, n = M.last(place, session, n), n * 2
+    for i = #beats, 1, -1 do
+      if beats[i].id == id then
+        return beats[i]
+      end
+    end
+  until #beats < n / 2
+end
+
+--- What the fold of a beat reported of its request, {} when it said nothing.
+---@param record? { id: string, events: event[] }
+---@return table
+function M.report(record)
+  local requests = record and M.of_kind(record, "llm_request") or {}
+  local report = #requests > 0 and M.data(requests[#requests]).window
+  return type(report) == "table" and report or {}
 end
 
 --- The data of an event, {} when it has none.
@@ -83,14 +119,33 @@ function M.text(content)
   return table.concat(parts, "\n")
 end
 
---- The text of a summary event, "" when it says nothing: data.text, or the text
---- of data.content.
----@param event event
----@return string
-function M.summary(event)
+-- The text of a summary event, nil when it says nothing: data.text, or the text of
+-- data.content.
+local function summary_text(event)
   local data = M.data(event)
   local text = M.text(data.text ~= nil and data.text or data.content)
-  return text:find("%S") and text or ""
+  return text:find("%S") and text or nil
+end
+
+--- The newest summary of a log that says something, and the seq of the last event
+--- that it stands for: data.through, or what was recorded before it.
+---@param events any a session, what a fold is handed, or a list of events
+---@return { seq: integer, text: string, through: integer }?
+function M.summary(events)
+  local before
+  while true do
+    local found = knl.tail(events, { since = "summary", before = before, last = 1 })
+    local seq = found.since_seq
+    local text = seq and summary_text(found.since)
+    if not seq or text then
+      local through = seq and M.data(found.since).through
+      if type(through) ~= "number" or through % 1 ~= 0 or through < 0 or through > seq then
+        through = seq
+      end
+      return seq and { seq = seq, text = text, through = through } or nil
+    end
+    before = seq
+  end
 end
 
 -- The pair that a result belongs to: the first of its id that is open, or whose

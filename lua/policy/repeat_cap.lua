@@ -20,7 +20,6 @@
 
 local canonical = require("policy.canonical")
 local log = require("policy.log")
-local options = require("lshape.options")
 local shapes = require("policy.shapes")
 local T = require("lshape").t
 local toolset = require("policy.toolset")
@@ -169,7 +168,7 @@ end
 ---@param opts? policy.repeat_cap.opts
 ---@return fun(session: session): fun(tools: table<string, tool>): table<string, tool>
 function M.new(opts)
-  opts = options.check(PLACE, opts == nil and {} or opts, M.shapes.repeat_cap_opts, {
+  opts = shapes.check_opts(PLACE, opts == nil and {} or opts, M.shapes.repeat_cap_opts, {
     hints = shapes.hints("the session is an argument: policy.repeat_cap{ … }(session)(tools)"),
     opts = "{ max?, resets?, within? }",
   })

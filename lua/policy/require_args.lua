@@ -49,12 +49,19 @@ local function required(name, entry)
   if list ~= nil and type(list) ~= "table" then
     options.fail(PLACE, "tool %q: input_schema.required %s, got %s", name, WANT, type(list))
   end
+  local n = 0
   for i, word in pairs(list or {}) do
+    n = n + 1
     if type(i) ~= "number" or type(word) ~= "string" then
       options.fail(PLACE, "tool %q: input_schema.required %s, got %s at [%s]", name, WANT,
         type(word), tostring(i))
     end
     names[i] = word
+  end
+  for i = 1, n do
+    if names[i] == nil then
+      options.fail(PLACE, "tool %q: input_schema.required %s, got a hole at [%d]", name, WANT, i)
+    end
   end
   return names
 end
@@ -89,7 +96,7 @@ end
 ---@param opts? {}
 ---@return fun(tools: table<string, tool>): table<string, tool>
 function M.new(opts)
-  options.check(PLACE, opts == nil and {} or opts, M.shapes.require_args_opts, {
+  shapes.check_opts(PLACE, opts == nil and {} or opts, M.shapes.require_args_opts, {
     hints = shapes.hints("require_args looks at a call, not at a session"),
   })
   return function(tools)

@@ -85,22 +85,9 @@ local function request_of(results)
   return { messages = messages }
 end
 
--- The record of a beat that is among the newest.
-local function beat_of(session, id)
-  local beats, n = {}, 1
-  repeat
-    beats, n = log.last(PLACE, session, n), n * 2
-    for i = #beats, 1, -1 do
-      if beats[i].id == id then
-        return beats[i]
-      end
-    end
-  until #beats < n / 2
-end
-
 -- The results recorded in the open beat, and how many calls of it have none.
 local function recorded(ctx)
-  local beat = beat_of(ctx.session, ctx.beat)
+  local beat = log.beat(PLACE, ctx.session, ctx.beat)
   local results, open = {}, 0
   for _, pair in ipairs(beat and log.pairs(beat) or {}) do
     if pair.ok == nil then
@@ -197,7 +184,7 @@ end
 ---@param opts policy.result_cap.opts
 ---@return fun(tools: table<string, tool>): table<string, tool>
 function M.new(opts)
-  options.check(PLACE, opts, M.shapes.result_cap_opts, {
+  shapes.check_opts(PLACE, opts, M.shapes.result_cap_opts, {
     hints = shapes.hints("the session is in the ctx of a handler"),
     opts = "{ port, conf?, reserve?, share?, keep? } or { room, keep? }",
   })

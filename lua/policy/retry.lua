@@ -73,7 +73,7 @@ end
 ---@param opts? policy.retry.opts
 ---@return fun(outcome: table, attempt: integer): boolean, number?
 function M.new(opts)
-  opts = options.check(PLACE, opts == nil and {} or opts, M.shapes.retry_opts, {
+  opts = shapes.check_opts(PLACE, opts == nil and {} or opts, M.shapes.retry_opts, {
     hints = shapes.hints("retry looks at an outcome, not at a session"),
     opts = "{ kinds?, max? }",
   })

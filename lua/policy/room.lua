@@ -23,7 +23,6 @@
 --      cost = policy.tokens{ room = room },
 --    }
 
-local options = require("lshape.options")
 local shapes = require("policy.shapes")
 local space = require("policy.space")
 local T = require("lshape").t
@@ -79,7 +78,7 @@ M.api = {
 ---@param opts policy.room.opts
 ---@return policy.room
 function M.new(opts)
-  options.check("policy.room", opts, M.shapes.room_opts, {
+  shapes.check_opts("policy.room", opts, M.shapes.room_opts, {
     hints = shapes.hints("a room serves any session"),
     opts = "{ port, conf?, reserve?, result_share?, beat_share?, call_reserve? }",
   })

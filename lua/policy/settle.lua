@@ -83,7 +83,7 @@ end
 ---@param opts? policy.settle.opts
 ---@return fun(request: table, response: table): integer
 function M.new(opts)
-  opts = options.check(PLACE, opts == nil and {} or opts, M.shapes.settle_opts, {
+  opts = shapes.check_opts(PLACE, opts == nil and {} or opts, M.shapes.settle_opts, {
     hints = shapes.hints("settle looks at a response, not at a session"),
     opts = "{ port?, conf? } or { room }",
   })

@@ -19,6 +19,7 @@
 --    return room:count(request) <= room:request()
 
 local options = require("lshape.options")
+local shapes = require("policy.shapes")
 local T = require("lshape").t
 
 local RESULT_SHARE = 0.25
@@ -70,10 +71,13 @@ M.fields = {
 }
 
 local function whole(v, least)
-  return type(v) == "number" and v % 1 == 0 and v >= least
+  return type(v) == "number" and v % 1 == 0 and v >= least and v <= shapes.LARGEST
 end
 
 local function shown(v)
+  if type(v) == "number" and v > shapes.LARGEST then
+    return tostring(v) .. ", which is beyond 2^53"
+  end
   return type(v) == "string" and ("%q"):format(v) or tostring(v)
 end
 

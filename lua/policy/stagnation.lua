@@ -173,7 +173,7 @@ end
 ---@param opts? policy.stagnation.opts
 ---@return fun(session: session): "repeated"|"no_progress"|nil
 function M.new(opts)
-  opts = options.check(PLACE, opts == nil and {} or opts, M.shapes.stagnation_opts, {
+  opts = shapes.check_opts(PLACE, opts == nil and {} or opts, M.shapes.stagnation_opts, {
     hints = shapes.hints("the session is the argument of the predicate"),
     opts = "{ same?, no_progress?, signature?, results?, period?, depth? }",
   })
@@ -184,7 +184,8 @@ function M.new(opts)
   }
   local no_progress = opts.no_progress or NO_PROGRESS
   return function(session)
-    local records = log.last(PLACE, session, math.max(w.same * w.period, no_progress))
+    local looked_at = math.min(math.max(w.same * w.period, no_progress), shapes.LARGEST)
+    local records = log.last(PLACE, session, looked_at)
     if repeated(records, w) then
       return "repeated"
     end

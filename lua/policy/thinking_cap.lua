@@ -50,6 +50,15 @@ M.api = {
   },
 }
 
+-- A number of tokens that a script or a conf gave: at least one of them.
+local function tokens(n, where)
+  if type(n) ~= "number" or n % 1 ~= 0 or n < 1 or n > shapes.LARGEST then
+    options.fail(PLACE, "%s must be a whole number >= 1, got %s", where,
+      type(n) == "string" and ("%q"):format(n) or tostring(n))
+  end
+  return n
+end
+
 local function copied(t)
   local own = {}
   for key, value in pairs(t or {}) do
@@ -58,20 +67,27 @@ local function copied(t)
   return own
 end
 
-local function budget_in(thinking)
-  return type(thinking) == "table" and thinking.budget_tokens or math.huge
+-- The budget that thinking asks for; without one there is no bound.
+local function budget_in(thinking, where)
+  if type(thinking) ~= "table" or thinking.budget_tokens == nil then
+    return math.huge
+  end
+  return tokens(thinking.budget_tokens, where .. ".budget_tokens")
 end
 
 -- The least of the budgets that are there and of what the reply leaves.
 local function budget_of(settings, params)
-  local reply = math.min(settings.room:reply(), params.max_tokens or math.huge)
+  local reply = settings.room:reply()
+  if params.max_tokens ~= nil then
+    reply = math.min(reply, tokens(params.max_tokens, "params.max_tokens"))
+  end
   local left = reply - settings.call_reserve
   if left < 1 then
     options.fail(PLACE, "a reply of %d tokens leaves nothing to think with behind call_reserve %d: "
       .. "declare max_tokens in conf, or reserve less", reply, settings.call_reserve)
   end
-  local asked, budget = budget_in(params.thinking), settings.budget or math.huge
-  return math.min(left, asked, budget, budget_in(settings.thinking))
+  local asked = budget_in(params.thinking, "params.thinking")
+  return math.min(left, asked, settings.budget)
 end
 
 local function bounded(settings, request)
@@ -103,7 +119,9 @@ local function settings_of(opts)
     options.fail(PLACE, "the %scall_reserve is required — tokens of the reply kept from thinking",
       from)
   end
-  return { room = room, thinking = thinking, call_reserve = s.call_reserve, budget = opts.budget }
+  local in_conf = budget_in(thinking, ("the %sconf.thinking"):format(from))
+  local budget = math.min(opts.budget or math.huge, in_conf)
+  return { room = room, call_reserve = s.call_reserve, budget = budget }
 end
 
 ---@class policy.thinking_cap.opts
@@ -117,7 +135,7 @@ end
 ---@param opts policy.thinking_cap.opts
 ---@return fun(request: table): table
 function M.new(opts)
-  options.check(PLACE, opts, M.shapes.thinking_cap_opts, {
+  shapes.check_opts(PLACE, opts, M.shapes.thinking_cap_opts, {
     hints = shapes.hints("thinking_cap looks at a request, not at a session"),
     opts = "{ port, conf, call_reserve, budget? } or { room, budget? }",
   })

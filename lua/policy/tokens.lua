@@ -10,7 +10,6 @@
 --    local s = knl.open{ budget = { amount = 200000, tag = "tokens" } }
 --    local device = knl.device{ llm = port:open(), cost = policy.tokens{ port = port } }
 
-local options = require("lshape.options")
 local shapes = require("policy.shapes")
 local space = require("policy.space")
 local T = require("lshape").t
@@ -47,7 +46,7 @@ M.api = {
 ---@param opts policy.tokens.opts
 ---@return fun(request: table): integer
 function M.new(opts)
-  options.check("policy.tokens", opts, M.shapes.tokens_opts, {
+  shapes.check_opts("policy.tokens", opts, M.shapes.tokens_opts, {
     hints = shapes.hints("tokens looks at a request, not at a session"),
     opts = "{ port, conf? } or { room }",
   })

@@ -11,9 +11,13 @@
 --                                       result, reason = "unchanged" }
 --    there is no run                  { ok = false, checked = false }, nothing recorded
 --
+-- The record carries the beat that the Outcome (or its out) names, else the newest
+-- of the session.
+--
 -- timeout hands run a number of seconds to keep to: as given, or as { first,
--- factor?, floor?, measure? } derived from the checks recorded in the last
--- beats: factor (2) times the longest of them, at least floor (1); first when
+-- factor?, floor?, ceiling?, measure? } derived from the checks recorded since the
+-- last beats began, or from the newest check when that is older: factor (2) times
+-- the longest of them, at least floor (1) and at most ceiling (3600); first when
 -- there are none. A check that was cut (timed_out in its answer) counts as the
 -- time it was given, so the next one has more. measure(result) says how many
 -- seconds a check took when the clock would not; the record then holds seconds.
@@ -32,6 +36,7 @@
 --    }
 --    local verdict = verify(session, knl.beat(session, device))
 
+local knl = require("knl")
 local log = require("policy.log")
 local options = require("lshape.options")
 local shapes = require("policy.shapes")
@@ -41,18 +46,8 @@ local T = require("lshape").t
 local PLACE = "policy.verdict"
 local KIND = "verify"
 local FACTOR = 2 -- times the longest check
-local FLOOR = 1 -- seconds
+local FLOOR, CEILING = 1, 3600 -- seconds
 local WITHIN = 8 -- beats whose checks count
-
--- Kinds that make up the conversation: a record of one would change it.
-local TAKEN = {
-  msg_user = true,
-  llm_request = true,
-  llm_response = true,
-  llm_call_failed = true,
-  tool_call = true,
-  tool_result = true,
-}
 
 local M = {}
 
@@ -60,6 +55,7 @@ local timeout_opts = T.shape({
   first = T.number:describe("seconds for a check that has none before it"),
   factor = T.number:describe("times the longest check (2)"):is_optional(),
   floor = T.number:describe("seconds at least (1)"):is_optional(),
+  ceiling = T.number:describe("seconds at most (3600, or first when that is more)"):is_optional(),
   measure = options.callable:describe("says how many seconds a check took"):is_optional(),
 }, { open = false })
 
@@ -118,8 +114,8 @@ local function positive(v)
   return type(v) == "number" and v > 0 and v < math.huge
 end
 
--- The id of the beat that an Outcome, or its out, is of.
-local function beat_of(out)
+-- The id of the beat that an Outcome, or its out, is of; else of the newest.
+local function beat_of(session, out)
   if out ~= nil and type(out) ~= "table" then
     options.fail(PLACE, "out must be an Outcome or its out, got %s", type(out))
   end
@@ -130,19 +126,26 @@ local function beat_of(out)
     end
     at = at.out or at.detail or at.answer
   end
-  return type(at) == "table" and type(at.beat) == "string" and at.beat or nil
+  if type(at) == "table" and type(at.beat) == "string" then
+    return at.beat
+  end
+  local newest = log.newest(PLACE, session)
+  return newest and newest.id
 end
 
--- The longest check in the last beats, in seconds; nil when there is none.
+-- The seconds of a check, nil when the event holds none.
+local function seconds_of(event)
+  local seconds = event and log.data(event).seconds
+  return type(seconds) == "number" and seconds >= 0 and seconds or nil
+end
+
+-- The longest of the newest checks, in seconds; nil when there is none.
 local function longest(session, kind)
-  local most
-  for _, record in ipairs(log.last(PLACE, session, WITHIN)) do
-    for _, event in ipairs(log.of_kind(record, kind)) do
-      local seconds = log.data(event).seconds
-      if type(seconds) == "number" and seconds >= 0 then
-        most = math.max(most or 0, seconds)
-      end
-    end
+  local newest = knl.tail(session, { since = kind, last = 1 }).since
+  local most = seconds_of(newest)
+  for _, event in ipairs(newest and knl.tail(session, { last = WITHIN }).events or {}) do
+    local seconds = event.kind == kind and seconds_of(event)
+    most = seconds and math.max(most or 0, seconds) or most
   end
   return most
 end
@@ -154,7 +157,8 @@ local function seconds_for(settings, session)
     return timeout
   end
   local most = longest(session, settings.kind)
-  return most and math.max(timeout.floor, most * timeout.factor) or timeout.first
+  local derived = most and math.max(timeout.floor, most * timeout.factor) or timeout.first
+  return math.min(derived, timeout.ceiling)
 end
 
 -- How long a check took; one that was cut counts as what it was given.
@@ -187,7 +191,7 @@ end
 
 -- Runs the check and records what it answered.
 local function checked(settings, session, out)
-  local beat, given = beat_of(out), seconds_for(settings, session)
+  local beat, given = beat_of(session, out), seconds_for(settings, session)
   local began = std.time.monotonic()
   local result = settings.run(given)
   local clocked = std.time.monotonic() - began
@@ -232,28 +236,57 @@ local function timeout_of(timeout)
     check_seconds("timeout", timeout)
     return timeout
   end
-  for _, name in ipairs{ "first", "factor", "floor" } do
+  for _, name in ipairs{ "first", "factor", "floor", "ceiling" } do
     check_seconds("timeout." .. name, timeout[name])
+  end
+  local floor = timeout.floor or math.min(FLOOR, timeout.ceiling or FLOOR)
+  local least = math.max(timeout.first, floor)
+  if timeout.ceiling and timeout.ceiling < least then
+    options.fail(PLACE, "timeout.ceiling must be at least first and floor, %g, got %g", least,
+      timeout.ceiling)
   end
   return {
     first = timeout.first,
     factor = timeout.factor or FACTOR,
-    floor = timeout.floor or FLOOR,
+    floor = floor,
+    ceiling = timeout.ceiling or math.max(CEILING, least),
     measure = timeout.measure,
   }
+end
+
+-- Kinds that a record may not have: the kernel writes or reads them, or another
+-- policy does, and it would be taken for one of those.
+local TAKEN = { summary = true, checkpoint = true, result_kept = true }
+
+local RESERVED = { -- how other kinds of the kernel begin
+  "contract_", "tool_gate", "approval_", "mutation_", "sealed_read", "render_", "generation_",
+}
+
+local function check_kind(kind)
+  local taken = TAKEN[kind]
+  for _, word in ipairs(knl.shapes.event_kinds.values) do
+    taken = taken or word == kind
+  end
+  for _, prefix in ipairs(RESERVED) do
+    taken = taken or kind:sub(1, #prefix) == prefix
+  end
+  if taken then
+    options.fail(PLACE, "kind must be one of your own, got %q, which is the kernel's or another "
+      .. "policy's", kind)
+  end
 end
 
 ---@class policy.verdict.opts
 ---@field run? fun(seconds?: number): table the check
 ---@field changed? fun(session: session): boolean whether anything was changed
 ---@field kind? string the kind of the record (default "verify")
----@field timeout? number|table seconds for run, or { first, factor?, floor?, measure? }
+---@field timeout? number|table seconds for run, or { first, factor?, floor?, ceiling?, measure? }
 
 --- Makes a judge.
 ---@param opts? policy.verdict.opts
 ---@return fun(session: session, out?: table): table
 function M.new(opts)
-  opts = options.check(PLACE, opts == nil and {} or opts, M.shapes.verdict_opts, {
+  opts = shapes.check_opts(PLACE, opts == nil and {} or opts, M.shapes.verdict_opts, {
     hints = shapes.hints("the session is an argument: verdict(session, outcome)"),
     opts = "{ run?, changed?, kind?, timeout? }",
   })
@@ -263,9 +296,7 @@ function M.new(opts)
     kind = opts.kind or KIND,
     timeout = timeout_of(opts.timeout),
   }
-  if TAKEN[settings.kind] then
-    options.fail(PLACE, "kind must not be one of a conversation, got %q", settings.kind)
-  end
+  check_kind(settings.kind)
   return function(session, out)
     log.check_session(PLACE, session)
     if not settings.run then

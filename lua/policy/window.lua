@@ -4,14 +4,17 @@
 --    fit = { port, conf?, reserve? }, or room = r
 --                     as many of the last beats as the model's window has room
 --                     for; tail bounds them. Answers fits as second value
---    from_summary     only what came after the newest summary event, with the
---                     summary in front (see policy.compact)
+--    from_summary     only what the newest summary event does not cover, with the
+--                     summary in front (see policy.compact): what came after the
+--                     seq in its data.through, else after the event itself
 --    keep_seed        what came before the first beat stays in front
 --
 -- The cut is at the first event of a beat, so a call stays with its result;
 -- everything before it goes, what a user said included. A log that is short
 -- enough is handed on as it is. The newest beat always stays, for it holds the
--- results that the model waits for: when it does not fit, the fold raises.
+-- results that the model waits for: when it does not fit, the fold raises. With
+-- fit or room the filters of the device are counted with: they run once more on
+-- the request that is chosen, so they should do nothing but answer one.
 --
 -- The request's record says what was left out, { dropped, more?, kept, seed_kept,
 -- summary?, before?, after?, limit?, reserve? }: dropped names the 8 newest beats,
@@ -76,18 +79,34 @@ M.api = {
   },
 }
 
+-- Raises that not even the newest beat fits, and what may be done.
+local function too_large(c)
+  local part = c:tail(1)
+  local what, try = "no beat yet", "shorten what was said"
+  if #part.beats > 0 then
+    what, try = "no beat but the newest", "cap results with policy.result_cap"
+  end
+  if part.seed and #part.seed > 0 then
+    what, try = what .. " and what came before the first", try .. ", go without keep_seed"
+  end
+  if c.summary then
+    what = what .. " and the summary"
+  end
+  local text = "%s: a request with %s takes %d tokens, the model's window has room for %d: %s, or "
+    .. "ask fits, the second value of policy.window, before a beat"
+  error(text:format(PLACE, what, c.tokens[1] + c.added, c.limits.request, try), 0)
+end
+
+-- The cut to send, and its tokens where they were counted.
 local function chosen(c)
   if not c.window.room then
     return (c:up_to(c.window.tail and c.window.tail + 1))
   end
-  local k = c:widest()
+  local k, tokens = c:widest()
   if k == 0 then
-    local text = "%s: a request with no beat but the newest takes %d tokens, the model's window "
-      .. "has room for %d: cap results with policy.result_cap, or ask fits, the second value of "
-      .. "policy.window, before a beat"
-    error(text:format(PLACE, c.tokens[1], c.limits.request), 0)
+    too_large(c)
   end
-  return k
+  return k, tokens
 end
 
 -- Report -------------------------------------------------------------------
@@ -105,17 +124,17 @@ local function dropped(c, kept)
   return out, more
 end
 
-local function report(c, k)
+local function report(c, k, tokens)
   local part = c:tail(k)
   local kept = #part.beats
   local r = {
     kept = kept,
-    seed_kept = part.seed ~= nil or kept < k and part.since == nil,
-    summary = part.since and part.since.seq,
+    seed_kept = part.seed ~= nil or kept < k and c.summary == nil,
+    summary = c.summary and c.summary.seq,
   }
   r.dropped, r.more = dropped(c, kept)
   if c.limits then
-    r.before, r.after = c.whole and c.tokens[c.whole], c.tokens[k]
+    r.before, r.after = c.whole and c.tokens[c.whole], tokens
     r.limit, r.reserve = c.limits.request, c.limits.reserve
   end
   return r
@@ -124,7 +143,7 @@ end
 -- Policy -------------------------------------------------------------------
 
 local function check(opts)
-  options.check(PLACE, opts, M.shapes.window_opts, {
+  shapes.check_opts(PLACE, opts, M.shapes.window_opts, {
     hints = shapes.hints("the session is an argument of fits, and the fold is handed its log"),
     opts = "{ tail?, keep_seed?, fit?, room?, from_summary? }",
   })
@@ -165,15 +184,18 @@ function M.new(opts)
   }
   local function fold(events, device)
     local c = cuts.of(window, events, device)
-    local k = chosen(c)
-    return c:request(k), report(c, k)
+    local k, tokens = chosen(c)
+    return c:request(k), report(c, k, tokens)
   end
   if not window.room then
     return fold
   end
   return fold, function(session, device)
     log.check_session("policy.window fits", session)
-    return not cuts.of(window, session, device):fits(1) and "context" or nil
+    shapes.check_device("policy.window fits", device)
+    local c = cuts.of(window, session, device)
+    local fit = c:fits(1) and c:sent(1) <= c.limits.request
+    return not fit and "context" or nil
   end
 end
 

@@ -4,10 +4,11 @@
 --    same(want, got)              the same content, tables looked into
 --    is_true is_false is_nil      exactly that value
 --    truthy(got) falsy(got)       what if takes, or does not take, for true
---    is_string is_number is_boolean is_table is_function   of that type
+--    is_string is_number is_boolean is_table is_function is_userdata   of that type
 --    matches(pattern, got)        a text that holds it, or fits the Lua pattern
 --    near(want, got, within)      numbers at most that far apart
---    has_error(fn, text?)         fn raises; answers what it raised
+--    has_error(fn, wanted?)       fn raises; answers what it raised. wanted is a
+--                                 text, as in matches, or a table, as in same
 --    errors_at_line(fn, n, text?) fn raises at its n-th line; 0 is where it opens
 --    called(spy, times?)          the spy was called, so many times
 --    called_with(spy, …)          the spy was called with the same arguments
@@ -15,7 +16,7 @@
 -- A name may be said as one likes to read it: the words is are was has have does
 -- in front of it, joined by _ or by a dot, mean nothing, and not or no turns it
 -- round: assert.are.equal, assert.is_not_nil, assert.has_no.error(fn). A plural
--- is the same word. assert.spy(s).was_not.called_with(…) names the spy first.
+-- or a capital is the same word. assert.spy(s).was_not.called_with(…) names the spy first.
 --
 -- Those with a fixed number of arguments take a note as one more, which stands
 -- before the words of a failure. assert(v, message) is the plain assert. Nothing
@@ -28,28 +29,20 @@
 
 local judges = require("spec.judges")
 local place = require("spec.place")
+local show = require("spec.show")
+
+local error, pairs, select, setmetatable = error, pairs, select, setmetatable
+local find, concat, sort = string.find, table.concat, table.sort
 
 local M = {}
 
 place.hide()
 
-local failure_meta = {
-  __tostring = function(f)
-    return ("%s:%d: %s"):format(f.file, f.line, f.message)
-  end,
-}
-
-local function fail(text)
-  local file, line = place.outside()
-  local failure = { assertion = true, message = text, file = file, line = line }
-  error(setmetatable(failure, failure_meta), 0)
-end
-
 -- The words of a failure: a note, the assertion, what is wrong.
 local function worded(judge, turned, wrong, note)
   local text = (turned and "not " or "") .. judge.name .. ":"
-  text = text .. (wrong:find("^\n") and "" or " ") .. wrong
-  return note ~= nil and tostring(note) .. ": " .. text or text
+  text = text .. (find(wrong, "^\n") and "" or " ") .. wrong
+  return note ~= nil and show.text(note) .. ": " .. text or text
 end
 
 -- Judges the arguments, turned round when the name had a not.
@@ -59,7 +52,7 @@ local function apply(judge, turned, ...)
     return answer
   end
   local note = judge.takes and select(judge.takes + 1, ...)
-  fail(worded(judge, turned, says(turned), note))
+  place.failed(worded(judge, turned, says(turned), note))
 end
 
 for name, judge in pairs(judges.all) do
@@ -73,8 +66,8 @@ local function known()
   for name in pairs(judges.all) do
     names[#names + 1] = name
   end
-  table.sort(names)
-  return table.concat(names, ", ")
+  sort(names)
+  return concat(names, ", ")
 end
 
 local say
@@ -91,7 +84,7 @@ end
 -- The assertion that a name says, or the table of what may follow. said holds
 -- turned, the spy when one was named, and the name for mistakes.
 function say(name, said)
-  local full = said.name .. "." .. tostring(name)
+  local full = said.name .. "." .. show.text(name)
   local turned, rest = judges.read(name)
   turned = turned ~= said.turned
   if rest == "" then

@@ -13,16 +13,22 @@
 
 local show = require("spec.show")
 
+local pcall, type = pcall, type
+local byte, find, format, gmatch, sub = string.byte, string.find, string.format, string.gmatch,
+  string.sub
+local ceil, min, concat = math.ceil, math.min, table.concat
+
 local M = {}
 
 local MOST = 12 -- differences that are listed
 local WIDTH = 160 -- bytes of a text that is shown whole
 local BEFORE, BEHIND = 24, 72 -- bytes shown around the first difference
 local HUNK = 8 -- lines shown of each side
+local STEPS = 24 -- of a path that is shown whole
 
 local function inside_character(text, i)
-  local byte = text:byte(i)
-  return byte ~= nil and byte >= 0x80 and byte < 0xC0
+  local b = byte(text, i)
+  return b ~= nil and b >= 0x80 and b < 0xC0
 end
 
 -- The part of text around byte i, in quotes; … stands for what is left out.
@@ -38,14 +44,14 @@ local function around(text, i)
     last = last + 1
   end
   local before, behind = first > 1 and "…" or "", last < #text and "…" or ""
-  return before .. show.quoted(text:sub(first, last)) .. behind
+  return before .. show.quoted(sub(text, first, last)) .. behind
 end
 
 local function first_difference(a, b)
-  local low, high = 0, math.min(#a, #b)
+  local low, high = 0, min(#a, #b)
   while low < high do -- the longest beginning that both have
-    local middle = math.ceil((low + high) / 2)
-    if a:sub(1, middle) == b:sub(1, middle) then
+    local middle = ceil((low + high) / 2)
+    if sub(a, 1, middle) == sub(b, 1, middle) then
       low = middle
     else
       high = middle - 1
@@ -56,15 +62,15 @@ end
 
 local function of_lines(want, got)
   if #want <= WIDTH and #got <= WIDTH then
-    return ("want %s, got %s"):format(show.quoted(want), show.quoted(got))
+    return format("want %s, got %s", show.quoted(want), show.quoted(got))
   end
   local i = first_difference(want, got)
-  return ("from byte %d: want %s, got %s"):format(i, around(want, i), around(got, i))
+  return format("from byte %d: want %s, got %s", i, around(want, i), around(got, i))
 end
 
 local function lines(text)
   local out = {}
-  for line in (text .. "\n"):gmatch("(.-)\n") do
+  for line in gmatch(text .. "\n", "(.-)\n") do
     out[#out + 1] = line
   end
   return out
@@ -73,7 +79,7 @@ end
 -- How many lines two texts begin and end with alike.
 local function common(a, b)
   local head, tail = 0, 0
-  local most = math.min(#a, #b)
+  local most = min(#a, #b)
   while head < most and a[head + 1] == b[head + 1] do
     head = head + 1
   end
@@ -85,12 +91,12 @@ end
 
 -- Writes the lines first to last of a text, each with its number.
 local function list(out, mark, text, first, last)
-  local shown = math.min(last, first + HUNK - 1)
+  local shown = min(last, first + HUNK - 1)
   for i = first, shown do
-    out[#out + 1] = ("  %s %d: %s"):format(mark, i, show.show(text[i]))
+    out[#out + 1] = format("  %s %d: %s", mark, i, show.show(text[i]))
   end
   if shown < last then
-    out[#out + 1] = ("  %s … %d more lines"):format(mark, last - shown)
+    out[#out + 1] = format("  %s … %d more lines", mark, last - shown)
   end
 end
 
@@ -101,21 +107,21 @@ local function of_texts(want, got)
   if missing <= 1 and added <= 1 then
     local one, other = a[head + 1], b[head + 1]
     if missing == 1 and added == 1 then
-      return ("line %d: %s"):format(head + 1, of_lines(one, other))
+      return format("line %d: %s", head + 1, of_lines(one, other))
     end
     local function said(n, line)
       return n == 0 and "no such line" or show.show(line)
     end
-    return ("line %d: want %s, got %s"):format(head + 1, said(missing, one), said(added, other))
+    return format("line %d: want %s, got %s", head + 1, said(missing, one), said(added, other))
   end
-  local out = { ("from line %d on (- want, + got):"):format(head + 1) }
+  local out = { format("from line %d on (- want, + got):", head + 1) }
   list(out, "-", a, head + 1, #a - tail)
   list(out, "+", b, head + 1, #b - tail)
-  return table.concat(out, "\n")
+  return concat(out, "\n")
 end
 
 local function text_difference(want, got)
-  if (want .. got):find("\n", 1, true) then
+  if find(want .. got, "\n", 1, true) then
     return of_texts(want, got)
   end
   return of_lines(want, got)
@@ -127,26 +133,74 @@ end
 
 local function step(key)
   local name = show.name(key)
-  return name:sub(1, 1) == "[" and name or "." .. name
+  return sub(name, 1, 1) == "[" and name or "." .. name
 end
 
-local function compare(want, got, path, out, met)
-  if want == got or nan(want) and nan(got) then
-    return
+-- The text of a path, each step of which knows the one before it; the middle of
+-- a long one is left out.
+local function path_text(path)
+  local steps, at = {}, path
+  while at do
+    steps[#steps + 1], at = at.key, at.before
   end
-  if type(want) == "table" and type(got) == "table" then
-    if met[want] == got then
-      return
+  local text, n = {}, #steps
+  for i = n, 1, -1 do
+    if n <= STEPS or i > n - STEPS / 2 or i <= STEPS / 2 then
+      text[#text + 1] = step(steps[i])
+    elseif i == STEPS / 2 + 1 then
+      text[#text + 1] = "…"
     end
-    met[want] = got
-    for _, key in ipairs(show.sorted_keys(want, got)) do
-      compare(want[key], got[key], path .. step(key), out, met)
-    end
-    return
   end
+  return concat(text)
+end
+
+local function same_value(want, got)
+  return want == got or nan(want) and nan(got)
+end
+
+-- Whether two tables meet for the first time: those that contain themselves
+-- meet again.
+local function first_meeting(met, want, got)
+  met[want] = met[want] or {}
+  local before = met[want][got]
+  met[want][got] = true
+  return not before
+end
+
+local function difference_of(at)
+  local want, got = at.want, at.got
   local what = type(want) == "string" and type(got) == "string" and text_difference(want, got)
-    or ("want %s, got %s"):format(show.show(want), show.show(got))
-  out[#out + 1] = (path == "" and "" or path .. ": ") .. what
+    or format("want %s, got %s", show.show(want), show.show(got))
+  local path = path_text(at.path)
+  return (path == "" and "" or path .. ": ") .. what
+end
+
+-- Puts what two tables hold onto the pile, the first key on top.
+local function pile_up(pile, at)
+  local keys = show.sorted_keys(at.want, at.got)
+  for i = #keys, 1, -1 do
+    local key = keys[i]
+    pile[#pile + 1] =
+      { want = at.want[key], got = at.got[key], path = { key = key, before = at.path } }
+  end
+end
+
+-- The places that differ, in the order of their keys. A pile and no recursion:
+-- values nest as deep as they like.
+local function compared(want, got)
+  local out, met, pile = {}, {}, { { want = want, got = got } }
+  while #pile > 0 do
+    local at = pile[#pile]
+    pile[#pile] = nil
+    if not same_value(at.want, at.got) then
+      if type(at.want) ~= "table" or type(at.got) ~= "table" then
+        out[#out + 1] = difference_of(at)
+      elseif first_meeting(met, at.want, at.got) then
+        pile_up(pile, at)
+      end
+    end
+  end
+  return out
 end
 
 --- The places where got differs from want, none when they are the same.
@@ -154,14 +208,13 @@ end
 ---@param got any
 ---@return string[]
 function M.differences(want, got)
-  local out = {}
-  compare(want, got, "", out, {})
+  local out = compared(want, got)
   local more = #out - MOST
   if more > 1 then
     for i = #out, MOST + 1, -1 do
       out[i] = nil
     end
-    out[MOST + 1] = ("and %d more"):format(more)
+    out[MOST + 1] = format("and %d more", more)
   end
   return out
 end
@@ -171,10 +224,10 @@ end
 ---@param wanted string
 ---@return boolean
 function M.fits(text, wanted)
-  if text:find(wanted, 1, true) then
+  if find(text, wanted, 1, true) then
     return true
   end
-  local ok, at = pcall(string.find, text, wanted)
+  local ok, at = pcall(find, text, wanted)
   return ok and at ~= nil
 end
 

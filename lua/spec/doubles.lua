@@ -14,6 +14,9 @@
 
 local place = require("spec.place")
 
+local getmetatable, rawget, rawset, select = getmetatable, rawget, rawset, select
+local setmetatable, tostring, type = setmetatable, tostring, type
+
 local M = {}
 
 local stubbed = {} -- what stands replaced, in order

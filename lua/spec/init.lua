@@ -15,9 +15,10 @@
 --    stub(t, key, fn?)      a spy in place of t[key] until the case ends
 --
 -- A case that fails does not stop the others, nor does a block whose body
--- raises. Cases may sleep and use std.task; a case ends after its tasks. Two
--- cases of one name in one block are a mistake. It does not run files and prints
--- nothing: the host calls start, plan and what plan answers.
+-- raises. Cases may sleep and use std.task; a case ends after its tasks, and what
+-- one of them raises fails it. Two cases of one name in one block are a mistake.
+-- It does not run files and prints nothing: the host calls start, plan and what
+-- plan answers.
 --
 -- Example:
 --
@@ -34,6 +35,7 @@ local doubles = require("spec.doubles")
 local gate = require("lshape.gate")
 local place = require("spec.place")
 local shapes = require("spec.shapes")
+local std = require("std")
 local suite = require("spec.suite")
 
 ---@class spec.choice
@@ -76,11 +78,17 @@ for name in pairs(current.words) do
   words[#words + 1] = name
 end
 
+-- What a task raised that the file itself spawned, outside of its cases.
+local function task_failed(raised, trace, name)
+  current.broken(("task %q of the file runs"):format(name), place.failure_of(raised, trace))
+end
+
 --- Begins a file: forgets what was described before and puts the words into
 --- globals.
 ---@param globals table
 function M.start(globals)
   current = suite.new()
+  std.task.unjoined(task_failed)
   for _, name in ipairs(words) do
     globals[name] = M[name]
   end
@@ -107,7 +115,4 @@ function M.count()
   return current.count()
 end
 
-gate(M, "spec")
-place.hide(M.start) -- the gate's own frames are no place in a spec
-
-return M
+return gate(M, "spec")

@@ -15,6 +15,11 @@ local diff = require("spec.diff")
 local doubles = require("spec.doubles")
 local place = require("spec.place")
 local show = require("spec.show").show
+local text_of = require("spec.show").text
+
+local getmetatable, ipairs, select, type = getmetatable, ipairs, select, type
+local format, gmatch, gsub, lower = string.format, string.gmatch, string.gsub, string.lower
+local abs, concat, getinfo = math.abs, table.concat, debug.getinfo
 
 ---@class spec.judge
 ---@field name string the assertion
@@ -33,7 +38,9 @@ local bare = {} -- judges by their name without the words in front
 
 local fillers = { is = true, are = true, was = true, has = true, have = true, does = true }
 local nots = { ["not"] = true, no = true }
-local other_names = { equals = "equal", match = "matches", errors = "error" }
+local other_names = {
+  equals = "equal", match = "matches", errors = "error", error_matches = "error",
+}
 
 --- Splits a name as it was said: whether it is turned round, and what is left
 --- without the words that mean nothing.
@@ -41,14 +48,14 @@ local other_names = { equals = "equal", match = "matches", errors = "error" }
 ---@return boolean turned, string rest
 function M.read(name)
   local turned, rest = false, {}
-  for word in tostring(name):gmatch("[^_]+") do
+  for word in gmatch(lower(text_of(name)), "[^_]+") do
     if #rest == 0 and nots[word] then
       turned = not turned
     elseif #rest > 0 or not fillers[word] then
       rest[#rest + 1] = word
     end
   end
-  return turned, table.concat(rest, "_")
+  return turned, concat(rest, "_")
 end
 
 --- The judge that a name means which read has left, or nil.
@@ -78,14 +85,14 @@ local function of_one(holds, wanted)
         if turned or not wanted then
           return "got " .. show(got)
         end
-        return ("want %s, got %s"):format(wanted, show(got))
+        return format("want %s, got %s", wanted, show(got))
       end
     end,
   }
 end
 
 local function exactly(value)
-  return of_one(function(got) return got == value end, tostring(value))
+  return of_one(function(got) return got == value end, text_of(value))
 end
 
 add("is_true", exactly(true))
@@ -94,7 +101,7 @@ add("is_nil", exactly(nil))
 add("truthy", of_one(function(got) return got and true or false end))
 add("falsy", of_one(function(got) return not got end))
 
-for _, kind in ipairs({ "string", "number", "boolean", "table", "function" }) do
+for _, kind in ipairs({ "string", "number", "boolean", "table", "function", "userdata" }) do
   add("is_" .. kind, of_one(function(got) return type(got) == kind end, "a " .. kind))
 end
 
@@ -117,9 +124,9 @@ local function listed_differences(all)
   end
   local lines = {}
   for i, at in ipairs(all) do
-    lines[i] = "\n  " .. at:gsub("\n", "\n  ")
+    lines[i] = "\n  " .. gsub(at, "\n", "\n  ")
   end
-  return table.concat(lines)
+  return concat(lines)
 end
 
 add("same", {
@@ -139,7 +146,7 @@ add("matches", {
       mistake("matches", "argument 1: got %s, want a pattern", type(pattern))
     end
     return type(got) == "string" and diff.fits(got, pattern), function(turned)
-      return ("want %s%s, got %s"):format(turned and "no " or "", show(pattern), show(got))
+      return format("want %s%s, got %s", turned and "no " or "", show(pattern), show(got))
     end
   end,
 })
@@ -151,12 +158,22 @@ add("near", {
       mistake("near", "got %s and %s, want a number and how far it may be away", type(want),
         type(within))
     end
-    return type(got) == "number" and math.abs(want - got) <= within, function(turned)
-      return ("want %s%s ± %s, got %s"):format(turned and "none of " or "", tostring(want),
-        tostring(within), show(got))
+    return type(got) == "number" and abs(want - got) <= within, function(turned)
+      return format("want %s%s ± %s, got %s", turned and "none of " or "", text_of(want),
+        text_of(within), show(got))
     end
   end,
 })
+
+-- How what was raised differs from what was wanted, nil when it does not.
+local function difference(wanted, failure)
+  if type(wanted) == "table" then
+    local all = diff.differences(wanted, failure.raised)
+    return all[1] and listed_differences(all)
+  elseif wanted ~= nil and not diff.fits(failure.message, wanted) then
+    return format("want %s, got %s", show(wanted), show(failure.message))
+  end
+end
 
 -- What fn raised, with the words of a failure when it is not what was wanted.
 local function raised_by(name, fn, wanted)
@@ -164,17 +181,14 @@ local function raised_by(name, fn, wanted)
   if type(fn) ~= "function" and not (type(meta) == "table" and meta.__call) then
     mistake(name, "argument 1: got %s, want a function", type(fn))
   end
-  if wanted ~= nil and type(wanted) ~= "string" then
-    mistake(name, "got %s, want the text that is raised", type(wanted))
+  if wanted ~= nil and type(wanted) ~= "string" and type(wanted) ~= "table" then
+    mistake(name, "got %s, want the text or the table that is raised", type(wanted))
   end
   local failure = place.attempt(fn)
   if not failure then
-    return nil, "nothing was raised, want " .. (wanted and show(wanted) or "an error")
+    return nil, "nothing was raised, want " .. (wanted == nil and "an error" or show(wanted))
   end
-  if wanted ~= nil and not diff.fits(failure.message, wanted) then
-    return failure, ("want %s, got %s"):format(show(wanted), show(failure.message))
-  end
-  return failure
+  return failure, difference(wanted, failure)
 end
 
 add("has_error", {
@@ -194,11 +208,11 @@ add("errors_at_line", {
         type(fn), type(n))
     end
     local failure, wrong = raised_by("errors_at_line", fn, wanted)
-    local info = debug.getinfo(fn)
+    local info = getinfo(fn)
     local line = info.linedefined + n
     if not wrong and (failure.file ~= info.short_src or failure.line ~= line) then
-      wrong = ("want it at %s:%d, got %s:%s: %s"):format(info.short_src, line,
-        tostring(failure.file), tostring(failure.line), failure.message)
+      wrong = format("want it at %s:%d, got %s:%s: %s", info.short_src, line,
+        text_of(failure.file), text_of(failure.line), failure.message)
     end
     return not wrong, function() return wrong end, failure and failure.raised
   end,
@@ -220,7 +234,7 @@ local function listed(args)
   for i = 1, args.n do
     texts[i] = show(args[i])
   end
-  return "(" .. table.concat(texts, ", ") .. ")"
+  return "(" .. concat(texts, ", ") .. ")"
 end
 
 local function all_listed(calls)
@@ -228,7 +242,7 @@ local function all_listed(calls)
   for i, args in ipairs(calls) do
     texts[i] = i < 8 and listed(args) or i == 8 and "…" or nil
   end
-  return #texts == 0 and "no call" or table.concat(texts, " ")
+  return #texts == 0 and "no call" or concat(texts, " ")
 end
 
 add("called", {
@@ -242,7 +256,7 @@ add("called", {
       if turned then
         return "got " .. all_listed(calls)
       end
-      return ("want %s, got %s"):format(wanted and times(wanted) or "a call", times(#calls))
+      return format("want %s, got %s", wanted and times(wanted) or "a call", times(#calls))
     end
   end,
 })
@@ -263,7 +277,7 @@ add("called_with", {
       if turned then
         return "got " .. listed(wanted)
       end
-      return ("want %s, got %s"):format(listed(wanted), all_listed(calls))
+      return format("want %s, got %s", listed(wanted), all_listed(calls))
     end
   end,
 })

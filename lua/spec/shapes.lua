@@ -68,7 +68,8 @@ local function of_two(doc)
   return word(doc, { arg(T.any, "what is wanted", "want", true), got, noted })
 end
 
-local wanted_text = arg(T.string, "held as it stands, or fits as a Lua pattern", "text", true)
+local wanted_error = arg(T.any_of({ T.string, T.table }),
+  "a text: held as it stands, or fits as a Lua pattern; a table: the same content", "wanted", true)
 
 local assertions = {
   equal = of_two("Wants got == want."),
@@ -83,6 +84,7 @@ local assertions = {
   is_boolean = of_one("Wants true or false."),
   is_table = of_one("Wants a table."),
   is_function = of_one("Wants a function."),
+  is_userdata = of_one("Wants a userdata."),
   matches = word("Wants a text that holds pattern as it stands, or fits it as a Lua pattern.",
     { arg(T.string, "the pattern", "pattern"), got, noted }),
   near = word("Wants a number at most within away from want.", {
@@ -91,10 +93,10 @@ local assertions = {
     arg(T.number, "how far it may be away", "within"),
     noted,
   }),
-  has_error = word("Wants fn to raise, with text in what it raises when text is given.",
-    { arg(options.callable, "what raises", "fn"), wanted_text }, "any"),
+  has_error = word("Wants fn to raise, and what is wanted when that is given.",
+    { arg(options.callable, "what raises", "fn"), wanted_error }, "any"),
   errors_at_line = word("Wants fn to raise at its n-th line; line 0 is where it opens.",
-    { arg(T.fn, "what raises", "fn"), arg(T.integer, "the line", "n"), wanted_text }, "any"),
+    { arg(T.fn, "what raises", "fn"), arg(T.integer, "the line", "n"), wanted_error }, "any"),
   called = word("Wants a call of the spy, or exactly so many.",
     { arg(spy, "the spy", "spy"), arg(T.integer:min(0), "how many", "times", true), noted }),
   called_with = word("Wants a call of the spy with the same arguments.",

@@ -43,8 +43,21 @@ local function path_of(of, name)
   return path
 end
 
-local function add(self, name, fn)
+-- Where a word was said; what a tail call has lost is where fn stands, else the
+-- block.
+local function place_of(self, fn)
   local file, line = place.outside()
+  if file then
+    return file, line
+  elseif fn then
+    local info = debug.getinfo(fn)
+    return info.short_src, info.linedefined
+  end
+  return self.block.file, self.block.line
+end
+
+local function add(self, name, fn)
+  local file, line = place_of(self, fn)
   local path = path_of(self.block, name)
   local case = {
     name = table.concat(path, " "),
@@ -69,8 +82,17 @@ local function add_once(self, word, name, fn)
   return self.names[key]
 end
 
-local function block_in(parent, name)
-  return { name = name, parent = parent, before = {}, after = {}, tags = {} }
+local function new_block(self, name, fn)
+  local file, line = place_of(self, fn)
+  return {
+    name = name,
+    parent = self.block,
+    file = file,
+    line = line,
+    before = {},
+    after = {},
+    tags = {},
+  }
 end
 
 local words = {}
@@ -80,7 +102,7 @@ function words.describe(self, name, fn)
   want(type(name) == "string", "describe", name, "a name (a string)")
   want(type(fn) == "function", "describe", fn, "a function")
   local outer = self.block
-  self.block = block_in(outer, name)
+  self.block = new_block(self, name, fn)
   local failure = place.attempt(fn)
   if failure then
     add(self, "is described").broken = failure
@@ -97,7 +119,7 @@ end
 
 function words.pending(self, name, fn)
   if self.running then
-    error({ pending = name or "" }, 0)
+    place.pending(name)
   end
   want(type(name) == "string", "pending", name, "a name (a string)")
   want(fn == nil or type(fn) == "function", "pending", fn, "a function or nothing")
@@ -159,12 +181,14 @@ end
 ---@field words table<string, function> describe it before_each after_each pending tags
 ---@field plan fun(choice?: string|spec.choice): spec.case[], fun(): spec.result?
 ---@field run fun(choice?: string|spec.choice): spec.result[]
+---@field broken fun(name: string, failure: spec.failure) adds a case that has failed
 ---@field count fun(): integer how many cases were described
 
 --- An empty suite.
 ---@return suite
 function M.new()
-  local self = { block = block_in(nil, ""), cases = {}, names = {}, running = false }
+  local top = { name = "", file = "", line = 0, before = {}, after = {}, tags = {} }
+  local self = { block = top, cases = {}, names = {}, running = false }
   local suite = { words = {} }
   for name, word in pairs(words) do
     suite.words[name] = function(...)
@@ -181,6 +205,9 @@ function M.new()
       results[#results + 1] = result
     end
     return results
+  end
+  function suite.broken(name, failure)
+    add(self, name).broken = failure
   end
   function suite.count()
     return #self.cases

@@ -24,7 +24,6 @@
 --      end)
 --    if not text then error(err) end
 
-local T = require("lshape").t
 local caller = require("supervisor.caller")
 local knl = require("knl")
 local options = require("lshape.options")
@@ -38,13 +37,13 @@ M.api = {
   doc = "Runs fn on a child session with a budget of its own; answers what fn returns, or nil and"
     .. " why the child could not be opened.",
   args = {
-    { T.any, "the parent, a session", name = "parent" },
+    { shapes.session, "the parent", name = "parent" },
     { shapes.child_opts, "of the child", name = "opts" },
-    { options.callable, "the body, fn(child)", name = "fn" },
+    { shapes.body, "the body, fn(child)", name = "fn" },
   },
   returns = "any ...",
   members = {
-    fn = { doc = "The body.", args = { { T.any, "its session", name = "child" } },
+    fn = { doc = "The body.", args = { { shapes.session, "its session", name = "child" } },
       returns = "any ..." },
   },
 }

@@ -32,8 +32,8 @@ local M = {}
 M.api = {
   doc = "Answers a fold that puts the conversations of sessions in front of the parent's.",
   args = {
-    { T.any, "the parent, a session", name = "parent" },
-    { T.table, "ids or sessions", name = "sessions" },
+    { shapes.session, "the parent", name = "parent" },
+    { shapes.sessions, "ids or sessions", name = "sessions" },
     { shapes.merge_opts, "of the reads", name = "opts", optional = true },
   },
   returns = "fun(events: knl.event[], device?: knl.device): knl.request",

@@ -32,7 +32,6 @@
 --      print(i, slot.ok and slot.values[1] or slot.err)
 --    end
 
-local T = require("lshape").t
 local caller = require("supervisor.caller")
 local child = require("supervisor.child")
 local options = require("lshape.options")
@@ -46,14 +45,17 @@ local M = {}
 M.api = {
   doc = "Runs each fn on a child of its own, side by side; answers a slot for each, in order.",
   args = {
-    { T.any, "the parent, a session", name = "parent" },
-    { T.table, "an array of { opts, fn }", name = "children" },
+    { shapes.session, "the parent", name = "parent" },
+    { shapes.children, "an array of { opts, fn }", name = "children" },
     { shapes.parallel_opts, "of the call", name = "opts", optional = true },
   },
   returns = shapes.results,
   members = {
-    fn = { doc = "The body of a child.", args = { { T.any, "its session", name = "child" } },
-      returns = "any ..." },
+    fn = {
+      doc = "The body of a child.",
+      args = { { shapes.session, "its session", name = "child" } },
+      returns = "any ...",
+    },
   },
 }
 

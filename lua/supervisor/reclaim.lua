@@ -21,7 +21,6 @@
 --      local slots = supervisor.parallel(s, jobs)
 --    end)
 
-local T = require("lshape").t
 local caller = require("supervisor.caller")
 local knl = require("knl")
 local shapes = require("supervisor.shapes")
@@ -32,7 +31,7 @@ local M = {}
 
 M.api = {
   doc = "Closes what an earlier driver of the parent left open below it; answers what it closed.",
-  args = { { T.any, "the parent, a session", name = "parent" } },
+  args = { { shapes.session, "the parent", name = "parent" } },
   returns = shapes.reclaimed,
 }
 

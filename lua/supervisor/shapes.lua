@@ -12,6 +12,21 @@ local options = require("lshape.options")
 
 local M = {}
 
+-- A schema that annotations spell so.
+local function spelt(schema, type)
+  local copy = { cats = type }
+  for key, value in pairs(schema) do
+    copy[key] = value
+  end
+  return setmetatable(copy, getmetatable(schema))
+end
+
+--- A session; what is none is refused in words of supervisor's own.
+M.session = spelt(T.any, "knl.session")
+
+--- What a child runs.
+M.body = spelt(options.callable, "fun(child: knl.session): ...")
+
 local whole = T.integer:min(1)
 
 M.child_budget = T.shape({
@@ -26,8 +41,14 @@ M.child_opts = T.shape({
 
 M.child_entry = T.shape({
   opts = M.child_opts:describe("of the child"),
-  fn = options.callable:describe("its body, fn(child)"),
+  fn = M.body:describe("its body, fn(child)"),
 }, { open = false })
+
+--- Children to run; checked in words of supervisor's own.
+M.children = spelt(T.table, "supervisor.child_entry[]")
+
+--- Sessions to read, and their ids.
+M.sessions = spelt(T.table, "(knl.session|string)[]")
 
 -- For the words of an entry: what stands in it is checked in words of its own.
 M.entry_keys = T.partial({ opts = T.any, fn = T.any }, { open = false })

@@ -10,7 +10,8 @@
 -- every key that it does not declare, numbers and tables too. What passes costs
 -- no text: a value is walked once without paths, and again only when it fails.
 -- A broken schema, a ref that no registry is there for and nesting deeper than
--- 256 are raised: they are mistakes and say nothing about the value.
+-- 256 are raised where the check comes to them: they are mistakes and say nothing
+-- about the value.
 --
 -- Callers look these functions up at the call, so that a spec can replace them.
 --
@@ -62,14 +63,25 @@ local function registry_of(opts)
   return registry
 end
 
--- The reason of a value that a quick walk refused.
-local function reason(value, schema, registry)
-  local why, at = kinds.visit(value, schema, with_registry(exact, registry), 1)
+-- Raises what is no fault of the value.
+local function halt(why, at)
   if why == violation.too_deep then
     local text = "lshape.check: recursion depth exceeded at %s (> %d; cycle in schema or value?)"
     place.raise(text:format(violation.path(at), kinds.depth))
   end
-  return violation.compose("$", why or "changed while it was checked", at)
+  place.raise("lshape.check: " .. why.broken .. (at and " at " .. violation.path(at) or ""))
+end
+
+-- Whether a value fits that a quick walk did not pass, and why not. The quick
+-- walk may have met what an exact one does not come to.
+local function judged(value, schema, registry)
+  local why, at = kinds.visit(value, schema, with_registry(exact, registry), 1)
+  if not why then
+    return true
+  elseif type(why) == "table" and why.halts then
+    halt(why, at)
+  end
+  return false, violation.compose("$", why, at)
 end
 
 --- Whether value fits schema, and why not. A nil schema fits all.
@@ -82,13 +94,11 @@ function M.check(value, schema, opts)
   if schema == nil then
     return true
   end
-  if type(schema) ~= "table" then
-    place.raise("lshape.check: schema must be a table, got " .. type(schema))
-  end
-  if not kinds.visit(value, schema, with_registry(quick, registry), 1) then
+  local ok, why = pcall(kinds.visit, value, schema, with_registry(quick, registry), 1)
+  if ok and not why then
     return true
   end
-  return false, reason(value, schema, registry)
+  return judged(value, schema, registry)
 end
 
 -- The schema that assert was given or named; nil for "any".

@@ -46,8 +46,8 @@ end
 -- What the general check says, for kinds that have no words here.
 local function general(value, schema, path)
   local why, at = kinds.visit(value, schema, { exact = true, registry = {} }, 1)
-  if why == violation.too_deep then
-    why = "nested too deep"
+  if type(why) == "table" and why.halts then
+    why = why.broken or "nested too deep"
   end
   if why then
     local reason = violation.compose(path, why, at):gsub("^shape violation at ", "")

@@ -3,19 +3,25 @@
 -- handlers[kind](value, schema, walk, depth) answers nil when the value passes,
 -- else why it does not and, when it failed further in, the path from there.
 -- visit does that for a schema of any kind. A walk is { exact, registry?,
--- default_registry }: one that is not exact wants to know only whether, so it
--- says UNSAID and takes fields in any order; default_registry() answers what refs
--- are looked up in when there is no registry. It raises nothing about values.
+-- default_registry }; default_registry() answers what refs are looked up in when
+-- there is no registry. One that is exact takes fields in the order of their
+-- names and stops at the first failure; a reason with halts ends the whole walk
+-- and is nothing about the value: too deep, or { halts = true, broken = text }.
+--
+-- One that is not exact wants to know only whether. It takes fields in any order,
+-- says UNSAID, and looks at the other fields of a table that has failed: whoever
+-- meets a broken schema raises, whatever the order. Why, an exact walk says.
 --
 -- Example:
 --
 --    local why, at = kinds.visit({ 1, "2" }, T.array_of(T.number), { exact = true }, 1)
 --    print(at, why) --> [2]  expected number, got string
 
-local place = require("lshape.place")
+local node = require("lshape.node")
+local sound = require("lshape.sound")
 local violation = require("lshape.violation")
 
-local DEPTH = 256 -- nested visits of one check
+local DEPTH = node.depth
 local UNSAID = true
 
 ---@alias lshape.visit fun(value: any, schema: lshape.schema, walk: table, depth: integer): any
@@ -29,14 +35,11 @@ local function visit(value, schema, walk, depth)
   if depth > DEPTH then
     return violation.too_deep
   end
-  local handler = handlers[schema.kind]
-  if not handler then
-    if schema.kind == nil then
-      place.raise("lshape.check: schema missing 'kind' field")
-    end
-    place.raise(("lshape.check: unknown kind '%s'"):format(tostring(schema.kind)))
+  local broken = walk.exact and sound.fault(schema)
+  if broken then
+    return { halts = true, broken = broken }
   end
-  return handler(value, schema, walk, depth)
+  return handlers[schema.kind](value, schema, walk, depth)
 end
 
 local function unlike(walk, what, value)
@@ -121,6 +124,11 @@ local function each_field(fields, walk)
   return violation.sorted(fields)
 end
 
+-- Whether a walk ends at this reason, or goes on to the next field.
+local function ends(why, walk)
+  return walk.exact or why == violation.too_deep
+end
+
 local function check_extra(value, fields, walk)
   for key in each_field(value, walk) do
     if fields[key] == nil then
@@ -133,32 +141,38 @@ function handlers.shape(value, schema, walk, depth)
   if type(value) ~= "table" then
     return unlike(walk, "table", value)
   end
-  local fields = schema.fields
+  local fields, failed = schema.fields, nil
   for name, field in each_field(fields, walk) do
     local why, at = visit(value[name], field, walk, depth + 1)
-    if why then
+    if why and ends(why, walk) then
       return why, violation.field(name, at)
     end
+    failed = failed or why
   end
-  if not schema.open then
+  if not failed and not schema.open then
     return check_extra(value, fields, walk)
   end
+  return failed
 end
 
 function handlers.map_of(value, schema, walk, depth)
   if type(value) ~= "table" then
     return unlike(walk, "table (map)", value)
   end
+  local failed
   for key, element in each_field(value, walk) do
     local why, at = visit(key, schema.key, walk, depth + 1)
-    if why then
+    if why and ends(why, walk) then
       return why, violation.map_key(key, at)
     end
+    failed = failed or why
     why, at = visit(element, schema.val, walk, depth + 1)
-    if why then
+    if why and ends(why, walk) then
       return why, violation.index(key, at)
     end
+    failed = failed or why
   end
+  return failed
 end
 
 function handlers.one_of(value, schema, walk)
@@ -175,7 +189,7 @@ function handlers.any_of(value, schema, walk, depth)
   local variants, failed = schema.variants, walk.exact and {}
   for i = 1, #variants do
     local why, at = visit(value, variants[i], walk, depth + 1)
-    if not why or why == violation.too_deep then
+    if not why or type(why) == "table" and why.halts then
       return why, at
     end
     if failed then

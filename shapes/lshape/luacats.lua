@@ -5,7 +5,9 @@
 --    gen(shapes?, prefix?)             a meta file with a class for each shape
 --
 -- A ref is written as the class of its name, the prefix in front. Bounds and
--- patterns have no notation and are left out. Nothing is written to a file.
+-- patterns have no notation and are left out. A field whose name is no word is
+-- written ["so"]; in the name of a class "_" stands for what is no letter, digit or
+-- dot. Nothing is written to a file.
 --
 -- Example:
 --
@@ -13,8 +15,10 @@
 --    --> ---@class Point
 --    --> ---@field x number @metres
 
+local node = require("lshape.node")
 local place = require("lshape.place")
 local reflect = require("lshape.reflect")
+local sound = require("lshape.sound")
 local violation = require("lshape.violation")
 
 local M = {}
@@ -26,9 +30,30 @@ local function pascal(name)
   end):gsub("[_-]", ""))
 end
 
--- Whether a type has a | that no bracket encloses.
+-- A name as an annotation can hold it.
+local function class_name(name)
+  local text = name:gsub("[^%w_.]", "_")
+  return text:find("^[%a_]") and text or "_" .. text
+end
+
+local keywords = {}
+for word in ("and break do else elseif end false for function goto if in local nil not or"
+  .. " repeat return then true until while"):gmatch("%a+") do
+  keywords[word] = true
+end
+
+local function field_name(name)
+  name = tostring(name)
+  if name:find("^[%a_][%w_]*$") and not keywords[name] then
+    return name
+  end
+  return "[" .. violation.quoted(name) .. "]"
+end
+
+-- Whether a type has a | that neither a bracket nor a string encloses.
 local function is_union(text)
   local depth = 0
+  text = text:gsub("\\.", ""):gsub('"[^"]*"', "")
   for c in text:gmatch("[|{}()%[%]<>]") do
     if c == "|" and depth == 0 then
       return true
@@ -44,19 +69,21 @@ end
 
 local writers = {}
 
-local function type_of(schema, prefix)
-  local kind = rawget(schema, "kind")
-  local writer = writers[kind]
-  if not writer then
-    place.raise(("lshape.luacats: unknown kind '%s'"):format(tostring(kind)))
+-- The type of a schema; at is { prefix, depth }, where the writing has come to.
+local function type_of(schema, at)
+  local broken = sound.fault(schema)
+  if broken then
+    place.raise("lshape.luacats: " .. broken)
   end
-  return writer(schema, prefix)
+  at = { prefix = at.prefix, depth = at.depth + 1 }
+  node.check_depth(at.depth, "lshape.luacats")
+  return writers[rawget(schema, "kind")](schema, at)
 end
 
-local function joined(schemas, between, prefix)
+local function joined(schemas, between, at)
   local texts = {}
   for i, schema in ipairs(schemas) do
-    texts[i] = type_of(schema, prefix)
+    texts[i] = type_of(schema, at)
   end
   return table.concat(texts, between)
 end
@@ -77,40 +104,40 @@ function writers.pattern()
   return "string"
 end
 
-local function of_inner(schema, prefix)
-  return type_of(rawget(schema, "inner"), prefix)
+local function of_inner(schema, at)
+  return type_of(rawget(schema, "inner"), at)
 end
 
 writers.optional, writers.described, writers.bounded = of_inner, of_inner, of_inner
 
-function writers.ref(schema, prefix)
-  return prefix .. pascal(rawget(schema, "name"))
+function writers.ref(schema, at)
+  return class_name(at.prefix .. pascal(rawget(schema, "name")))
 end
 
 function writers.one_of(schema)
   local texts = {}
   for i, v in ipairs(rawget(schema, "values")) do
-    texts[i] = type(v) == "string" and ("%q"):format(v) or tostring(v)
+    texts[i] = type(v) == "string" and violation.quoted(v) or tostring(v)
   end
   return table.concat(texts, "|")
 end
 
-function writers.any_of(schema, prefix)
-  return joined(rawget(schema, "variants"), "|", prefix)
+function writers.any_of(schema, at)
+  return joined(rawget(schema, "variants"), "|", at)
 end
 
-function writers.tuple(schema, prefix)
-  return "[" .. joined(rawget(schema, "items"), ", ", prefix) .. "]"
+function writers.tuple(schema, at)
+  return "[" .. joined(rawget(schema, "items"), ", ", at) .. "]"
 end
 
-function writers.map_of(schema, prefix)
+function writers.map_of(schema, at)
   local key, val = rawget(schema, "key"), rawget(schema, "val")
-  return ("table<%s, %s>"):format(type_of(key, prefix), type_of(val, prefix))
+  return ("table<%s, %s>"):format(type_of(key, at), type_of(val, at))
 end
 
-function writers.array_of(schema, prefix)
+function writers.array_of(schema, at)
   local elem = rawget(schema, "elem")
-  local text = type_of(elem, prefix)
+  local text = type_of(elem, at)
   local _, optional = reflect._internal.unwrap(elem)
   if optional then
     text = text .. "|nil"
@@ -118,21 +145,29 @@ function writers.array_of(schema, prefix)
   return is_union(text) and ("(%s)[]"):format(text) or text .. "[]"
 end
 
-function writers.discriminated(schema, prefix)
+function writers.discriminated(schema, at)
   local variants = {}
   for _, variant in violation.sorted(rawget(schema, "variants")) do
     variants[#variants + 1] = variant
   end
-  return joined(variants, "|", prefix)
+  return joined(variants, "|", at)
 end
 
-function writers.shape(schema, prefix)
+function writers.shape(schema, at)
   local texts = {}
   for i, field in ipairs(reflect.fields(schema)) do
     local mark = field.optional and "?" or ""
-    texts[i] = ("%s%s: %s"):format(field.name, mark, type_of(field.type, prefix))
+    texts[i] = ("%s%s: %s"):format(field_name(field.name), mark, type_of(field.type, at))
   end
   return #texts > 0 and "{ " .. table.concat(texts, ", ") .. " }" or "table"
+end
+
+-- Where a writing begins.
+local function start(prefix)
+  if prefix ~= nil and type(prefix) ~= "string" then
+    place.raise("lshape.luacats: the prefix must be a string, got " .. type(prefix))
+  end
+  return { prefix = prefix or "", depth = 0 }
 end
 
 --- The type of a schema.
@@ -140,21 +175,24 @@ end
 ---@param prefix? string stands in front of the names of refs
 ---@return string
 function M.type_of(schema, prefix)
-  return type_of(schema, prefix or "")
+  return type_of(schema, start(prefix))
 end
 
 --- A class with the fields of a shape.
----@param class_name string
+---@param name string
 ---@param shape lshape.schema of kind shape
 ---@param prefix? string stands in front of the names of refs
 ---@return string
-function M.class_for(class_name, shape, prefix)
-  local lines = { "---@class " .. class_name }
+function M.class_for(name, shape, prefix)
+  if type(name) ~= "string" then
+    place.raise("lshape.luacats.class_for: the name must be a string, got " .. type(name))
+  end
+  local lines, at = { "---@class " .. class_name(name) }, start(prefix)
   for _, field in ipairs(reflect.fields(shape)) do
-    local doc = field.doc and " @" .. field.doc:gsub("%s*\n%s*", " ") or ""
+    local doc = field.doc and " @" .. field.doc:gsub("%s*[\r\n]%s*", " ") or ""
     local mark = field.optional and "?" or ""
-    local text = type_of(field.type, prefix or "")
-    lines[#lines + 1] = ("---@field %s%s %s%s"):format(field.name, mark, text, doc)
+    local text = type_of(field.type, at)
+    lines[#lines + 1] = ("---@field %s%s %s%s"):format(field_name(field.name), mark, text, doc)
   end
   return table.concat(lines, "\n") .. "\n"
 end
@@ -164,6 +202,9 @@ end
 ---@param prefix? string in front of the name of each class
 ---@return string
 function M.gen(shapes, prefix)
+  if shapes ~= nil and type(shapes) ~= "table" then
+    place.raise("lshape.luacats.gen: shapes must be a table, got " .. type(shapes))
+  end
   local blocks = { "---@meta\n" }
   for name, schema in violation.sorted(shapes or {}) do
     if type(schema) == "table" and rawget(schema, "kind") == "shape" then

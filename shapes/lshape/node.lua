@@ -9,7 +9,11 @@
 -- fields. A method answers a new table and changes none. Bounds that are chained
 -- make one node; they stand in fields named as the methods, so read them raw:
 -- T.number:max(3).min is the method, rawget of it is nil. For the same reason a
--- bound that is set hides its method: each is called once.
+-- bound that is set hides its method: each is called once. Another bound of a
+-- schema that has one is set on what describes it:
+--
+--    T.number:min(1):min(2)                -- calls the number 1: no function
+--    T.number:min(1):describe("n"):min(2)  -- both bounds hold
 --
 -- Example:
 --
@@ -30,7 +34,11 @@ local place = require("lshape.place")
 local combinators = {}
 local schema_mt = { __index = combinators }
 
-local M = { combinators = combinators, schema_mt = schema_mt }
+local M = {
+  combinators = combinators,
+  schema_mt = schema_mt,
+  depth = 256, -- schemas inside each other
+}
 
 --- Raises a mistake in the making of a schema, at the line that makes it.
 ---@param text string
@@ -67,22 +75,54 @@ local function take_bounds(schema, around)
   end
 end
 
+--- Raises when schemas are nested too deep.
+---@param depth integer
+---@param where string who found it
+function M.check_depth(depth, where)
+  if depth > M.depth then
+    place.raise(("%s: recursion depth exceeded (> %d; cycle in schema?)"):format(where, M.depth))
+  end
+end
+
+-- The schema inside one that wraps.
+local function inner_of(schema)
+  local inner = rawget(schema, "inner")
+  if not M.is_schema(inner) then
+    place.raise(("lshape: schema of kind '%s' has no inner schema"):format(schema.kind))
+  end
+  return inner
+end
+
+--- Takes schemas that wrap off a schema, as long as takes(schema) answers true.
+---@param schema lshape.schema
+---@param takes fun(schema: lshape.schema): boolean
+---@return lshape.schema
+function M.peeled(schema, takes)
+  local depth = 1
+  while takes(schema) do
+    schema, depth = inner_of(schema), depth + 1
+    M.check_depth(depth, "lshape")
+  end
+  return schema
+end
+
 --- A schema without what is around it, and what that is.
 ---@param schema lshape.schema
 ---@return lshape.schema bare, lshape.wrapping
 function M.bare(schema)
   local around = {}
-  while schema.kind == "optional" or schema.kind == "described" or schema.kind == "bounded" do
-    if schema.kind == "bounded" then
-      take_bounds(schema, around)
-    elseif schema.kind == "optional" then
+  return M.peeled(schema, function(wrap)
+    if wrap.kind == "bounded" then
+      take_bounds(wrap, around)
+    elseif wrap.kind == "optional" then
       around.optional = true
+    elseif wrap.kind == "described" then
+      around.doc = around.doc or rawget(wrap, "doc")
     else
-      around.doc = around.doc or schema.doc
+      return false
     end
-    schema = schema.inner
-  end
-  return schema, around
+    return true
+  end), around
 end
 
 local function check_self(word, self)

@@ -1,8 +1,10 @@
 --- lshape.place: whose mistake it is.
 --
 -- A mistake is raised at the line that made it, however many functions of the
--- checking module lie between. Files are told apart by the module that they
--- were required as (package.places); a script was not required.
+-- checking module lie between. A file belongs to the package whose folder it is
+-- in, as it was required (package.places): embedded/policy/window.lua to
+-- embedded/policy, policy/mine.lua of a project to another one, and a file of a
+-- project beside its copies of what ships to none. A script was not required.
 --
 --    raise(text)          at the nearest line outside lshape
 --    raise_outside(text)  at the nearest line outside the module that holds that
@@ -15,11 +17,48 @@
 
 local M = {}
 
--- "policy" for a file of policy.window, nil for a script.
-local function package_of(file)
-  local name = package.places[file]
-  return name and name:match("^[^.]+")
+-- The host's table; a script may have put another in its place.
+local places = type(package) == "table" and package.places or nil
+
+local function required_as(file)
+  local name = type(places) == "table" and rawget(places, file)
+  return type(name) == "string" and name or nil
 end
+
+-- Whether a module is one that ships with the host.
+local function ships(name)
+  return (pcall(require, "embedded." .. name))
+end
+
+-- The folder of the package of a file, without that of a script: the file less
+-- the words of its name behind the first.
+local function folder_of(file)
+  local name = required_as(file)
+  if not name then
+    return nil
+  end
+  local folder = file:gsub("%.lua$", ""):gsub("/init$", "")
+  for _ in name:gmatch("%.") do
+    folder = folder:match("^(.*)/") or folder
+  end
+  return folder, name
+end
+
+-- The package of a file: its folder, nil for a script and for a file that only
+-- stands beside the copies of a package that ships.
+local function package_of(file)
+  local folder, name = folder_of(file)
+  if not folder or folder:find("^embedded/") then
+    return folder
+  end
+  local first = name:match("^[^.]+")
+  if first ~= name and ships(first) and not ships(name) then
+    return nil
+  end
+  return folder
+end
+
+local own = package_of(debug.getinfo(1).short_src)
 
 -- The lines outside lshape, innermost first: visit(position, package) ends the
 -- walk by answering true.
@@ -33,7 +72,7 @@ local function each_line(visit)
     if info.what ~= "Go" then
       local home = package_of(info.short_src)
       local position = ("%s:%d: "):format(info.short_src, info.currentline)
-      if home ~= "lshape" and visit(position, home) then
+      if (home == nil or home ~= own) and visit(position, home) then
         return
       end
     end

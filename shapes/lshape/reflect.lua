@@ -12,7 +12,9 @@
 --      print(field.name, field.optional, field.doc)
 --    end
 
+local node = require("lshape.node")
 local place = require("lshape.place")
+local sound = require("lshape.sound")
 local violation = require("lshape.violation")
 
 local M = {}
@@ -21,17 +23,13 @@ local M = {}
 -- and the outermost description.
 local function unwrap(schema)
   local optional, doc = false, nil
-  while true do
-    local kind = rawget(schema, "kind")
-    if kind == "optional" then
-      optional = true
-    elseif kind == "described" then
-      doc = doc or rawget(schema, "doc")
-    else
-      return schema, optional, doc
-    end
-    schema = rawget(schema, "inner")
-  end
+  local inner = node.peeled(schema, function(wrap)
+    local kind = rawget(wrap, "kind")
+    optional = optional or kind == "optional"
+    doc = doc or kind == "described" and rawget(wrap, "doc") or nil
+    return kind == "optional" or kind == "described"
+  end)
+  return inner, optional, doc
 end
 
 ---@class lshape.field
@@ -57,6 +55,10 @@ function M.fields(shape)
   end
   local list = {}
   for name, schema in violation.sorted(fields) do
+    if not node.is_schema(schema) then
+      place.raise(("lshape.reflect.fields: field '%s' must be a schema, got %s"):format(
+        tostring(name), type(schema)))
+    end
     local inner, optional, doc = unwrap(schema)
     list[#list + 1] = { name = name, type = inner, optional = optional, doc = doc }
   end
@@ -103,15 +105,27 @@ parts.bounded = of_fields("inner")
 parts.any_of = in_list("variants")
 parts.tuple = in_list("items")
 
+local function walk(schema, visitor, depth)
+  node.check_depth(depth, "lshape.reflect.walk")
+  local broken = sound.fault(schema)
+  if broken then
+    place.raise("lshape.reflect.walk: " .. broken)
+  end
+  visitor(schema)
+  local of = parts[rawget(schema, "kind")]
+  for _, part in ipairs(of and of(schema) or {}) do
+    walk(part, visitor, depth + 1)
+  end
+end
+
 --- Calls visitor with a schema and then with its parts, depth first.
 ---@param schema lshape.schema
 ---@param visitor fun(schema: lshape.schema)
 function M.walk(schema, visitor)
-  visitor(schema)
-  local of = parts[rawget(schema, "kind")]
-  for _, part in ipairs(of and of(schema) or {}) do
-    M.walk(part, visitor)
+  if visitor == nil then
+    place.raise("lshape.reflect.walk: expected a visitor function, got nil")
   end
+  walk(schema, visitor, 1)
 end
 
 M._internal = { unwrap = unwrap }

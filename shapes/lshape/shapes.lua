@@ -23,7 +23,8 @@ local function entry(doc, args, returns)
   return { doc = doc, args = args, returns = returns }
 end
 
-local schema = T.table:describe("a schema")
+local schema = setmetatable({ kind = "prim", prim = "table", cats = "lshape.schema" },
+  getmetatable(T.table)):describe("a schema")
 
 -- A function of t: what it takes, and it answers a schema.
 local function maker(doc, ...)
@@ -72,7 +73,7 @@ local registry = arg(
   "the registry", "opts", true)
 local assert_args = {
   value,
-  arg(T.any_of({ T.string, T.table }), "a schema, or its name in the registry", "schema_or_name"),
+  arg(T.any_of({ T.string, schema }), "a schema, or its name in the registry", "schema_or_name"),
   arg(T.string, "what the value is, for the message", "hint", true),
   registry,
 }

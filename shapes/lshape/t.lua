@@ -13,7 +13,9 @@
 --    T.ref(name)                                  a schema of a registry, by name
 --
 -- A schema is plain data and is never changed; lshape.node has its methods:
--- is_optional, describe, min, max, min_len, max_len. A list may not hold
+-- is_optional, describe, min, max, min_len, max_len. A bound is set once, for it
+-- stands in a field of its method's name, and T.number:min(1):min(2) calls the
+-- number 1; write T.number:min(2). A list may not hold
 -- optional elements, however they are wrapped in descriptions and bounds: a list
 -- ends at its first nil. Schemas that were written by hand or reloaded pass none
 -- of these checks.

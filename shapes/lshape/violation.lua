@@ -12,8 +12,8 @@
 local M = {}
 
 --- What stands for a reason when a check was nested too deep: no variant of an
---- any_of may pass over it.
-M.too_deep = {}
+--- any_of may pass over what halts.
+M.too_deep = { halts = true }
 
 local SHOWN = 80 -- bytes of a string in a message
 
@@ -31,12 +31,32 @@ function M.shortened(text)
   return text:sub(1, n) .. "…"
 end
 
+local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ['"'] = '\\"', ["\\"] = "\\\\" }
+
+local function escape(c)
+  return escapes[c] or ("\\%03d"):format(c:byte())
+end
+
+--- A text on one line.
+---@param text string
+---@return string
+function M.escaped(text)
+  return (text:gsub("%c", escape))
+end
+
+--- A text as Lua writes it, on one line.
+---@param text string
+---@return string
+function M.quoted(text)
+  return '"' .. text:gsub('[%c"\\]', escape) .. '"'
+end
+
 --- A scalar as it is written; of anything else its type.
 ---@param v any
 ---@return string
 function M.literal(v)
   if type(v) == "string" then
-    return ("%q"):format(M.shortened(v))
+    return M.quoted(M.shortened(v))
   end
   if type(v) == "number" or type(v) == "boolean" then
     return tostring(v)
@@ -82,7 +102,7 @@ function M.path(at)
 end
 
 local function text_of(key)
-  return type(key) == "string" and key or literal(key)
+  return type(key) == "string" and M.escaped(M.shortened(key)) or literal(key)
 end
 
 --- The step to a field.
@@ -133,7 +153,7 @@ function M.not_among(values, value)
   for i, v in ipairs(values) do
     texts[i] = literal(v)
   end
-  local got = type(value) == "string" and M.shortened(value) or literal(value)
+  local got = text_of(value)
   return ("expected one of [%s], got %s"):format(table.concat(texts, ", "), got)
 end
 

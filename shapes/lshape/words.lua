@@ -180,7 +180,10 @@ end
 ---@param key any
 ---@return string
 function M.key(key)
-  return type(key) == "string" and ("'%s'"):format(violation.shortened(key)) or violation.index(key)
+  if type(key) ~= "string" then
+    return violation.index(key)
+  end
+  return ("'%s'"):format(violation.escaped(violation.shortened(key)))
 end
 
 return M
