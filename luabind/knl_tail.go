@@ -27,7 +27,7 @@ var tailFields = []Arg{
 var tailFuncs = []Func{{
 	Name: "tail", Returns: "{ events: table[], beats: string[], since?: table, since_seq?: integer }, table[]?",
 	Args: []Arg{
-		{Name: "log", Type: "knl.session|table[]", Doc: "a session, what a fold is handed, or a list of events"},
+		{Name: "log", Type: "knl.session|table[]", Doc: "a session, what a fold is handed, or what knl.fold takes: a list of events, of beat records, or of such lists"},
 		{Name: "opts", Kind: Table, Optional: true, Fields: tailFields},
 	},
 	Doc: "The end of a log: its events from the first one of the n-th beat from the end on, without those of older beats, and the ids of its beats, oldest first. A log with fewer beats is answered whole. An event of a list that has no seq stands for its place. It costs what it answers, however long the log is.",

@@ -145,7 +145,8 @@ func (s *sessionTail) list(evs []tailEvent) lua.LValue {
 	return s.h.lazyList(out)
 }
 
-// listTail is cut from a list of a script. What is no event is passed over.
+// listTail is cut from what knl.fold takes: a list of events, of beat records and
+// of such lists. What is no event is passed over.
 type listTail struct {
 	c   *Call
 	evs []tailEvent
@@ -153,12 +154,32 @@ type listTail struct {
 
 func listTailOf(c *Call, t *lua.LTable) *listTail {
 	out := &listTail{c: c}
-	for i := 1; i <= t.MaxN(); i++ {
-		if ev, ok := t.RawGetInt(i).(*lua.LTable); ok {
-			out.evs = append(out.evs, listed(c.L, ev))
+	out.add(t, 0)
+	return out
+}
+
+// add gathers the events of a list, depth lists down.
+func (s *listTail) add(t *lua.LTable, depth int) {
+	for i := 1; i <= t.MaxN() && depth < maxDepth; i++ {
+		of, ok := t.RawGetInt(i).(*lua.LTable)
+		if !ok {
+			continue
+		}
+		if m := mirrorOf(of); m != nil {
+			if _, ok := m.value.(*kernel.Event); ok {
+				s.evs = append(s.evs, listed(s.c.L, of))
+				continue
+			}
+		}
+		own := look(s.c.L, of)
+		if own.RawGetString("kind") != lua.LNil {
+			s.evs = append(s.evs, listed(s.c.L, of))
+		} else if record, ok := own.RawGetString("events").(*lua.LTable); ok {
+			s.add(look(s.c.L, record), depth+1)
+		} else {
+			s.add(own, depth+1)
 		}
 	}
-	return out
 }
 
 // seq answers the seq of the event at index i, its place when it has none.

@@ -36,6 +36,19 @@ local function both(text, opts, check)
 end
 
 describe("knl.tail", function()
+  it("takes what knl.fold takes", function()
+    local s = session_of("u1 a1 a2 b1 c1")
+    local records, seed = s:beats{ last = 3, from_seed = true }
+    for _, log in ipairs{ { seed, records }, { seed, { records } }, (s:events()) } do
+      local t, before = knl.tail(log, { last = 2, from_seed = true })
+      assert.equal("b1 c1", kinds(t.events))
+      assert.same({ "b", "c" }, t.beats)
+      assert.equal("session_opened u1", kinds(before))
+    end
+    assert.equal("b1 c1", kinds(knl.tail(records, { last = 2 }).events))
+    assert.same({}, knl.tail({ 5, "x", {} }, { last = 2 }).events)
+  end)
+
   local log = "u1 u2 a1 a2 u3 b1 u4 c1 c2 u5"
 
   it("begins at the first event of the n-th beat from the end", function()
@@ -183,7 +196,7 @@ describe("knl.tail", function()
     local t = knl.tail({ 5, "x", { kind = "k1", meta = { beat = "a" } }, false,
       { kind = "k2", beat = "b" }, {} }, { last = 1 })
     assert.equal("k2", kinds(t.events))
-    assert.equal(2, #t.events)
+    assert.equal(1, #t.events)
   end)
 
   it("takes what a fold is handed", function()
