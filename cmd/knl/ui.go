@@ -59,9 +59,15 @@ func (u *ui) line(format string, args ...any) error {
 	return err
 }
 
-// note prints one line that is no result.
+// note prints what is no result: a line, and what stands behind it (a traceback)
+// indented.
 func (u *ui) note(format string, args ...any) {
-	fmt.Fprintln(u.err, styled(u.err, u.errTTY, faint, visible(fmt.Sprintf(format, args...))))
+	text, behind, more := strings.Cut(fmt.Sprintf(format, args...), "\n")
+	text = visible(text)
+	if more {
+		text += "\n" + indent(strings.ReplaceAll(behind, "\t", ""))
+	}
+	fmt.Fprintln(u.err, styled(u.err, u.errTTY, faint, text))
 }
 
 // json prints v as one JSON document on one line.
