@@ -28,10 +28,11 @@ import (
 // for the project alone. A file is run once, whatever names lead to it, and again
 // when a script takes a name of it out of package.loaded.
 type loader struct {
-	loaded  *lua.LTable      // package.loaded, by name
-	byPlace map[string]*file // by place
-	places  *lua.LTable      // package.places: the name a file was required as
-	loading []source         // outermost first
+	loaded  *lua.LTable            // package.loaded, by name
+	host    map[string]*lua.LTable // the modules of the host, by name
+	byPlace map[string]*file       // by place
+	places  *lua.LTable            // package.places: the name a file was required as
+	loading []source               // outermost first
 }
 
 // embeddedName is the first word of a name that skips the files.
@@ -45,7 +46,7 @@ type source struct {
 }
 
 func (vm *VM) openRequire() {
-	vm.loader = loader{loaded: vm.root.CreateTable(0, 4), places: vm.root.CreateTable(0, 4), byPlace: map[string]*file{}}
+	vm.loader = loader{loaded: vm.root.CreateTable(0, 4), places: vm.root.CreateTable(0, 4), byPlace: map[string]*file{}, host: map[string]*lua.LTable{}}
 	g := vm.root.G.Global
 	g.RawSetString("require", vm.root.NewFunction(luaRequire))
 	pkg := vm.root.CreateTable(0, 4)
@@ -78,6 +79,7 @@ func (vm *VM) place(name string, t *lua.LTable) error {
 		return fmt.Errorf("module %q is configured twice", name)
 	}
 	vm.loader.loaded.RawSetString(name, t)
+	vm.loader.host[name] = t
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 {
 		return nil
@@ -136,6 +138,10 @@ func (vm *VM) meant(name, file string) string {
 func (t *thread) require(name string) lua.LValue {
 	ld := &t.vm.loader
 	if v := ld.loaded.RawGetString(name); v != lua.LNil {
+		return v
+	}
+	if v, ours := ld.host[name]; ours { // a script took it out of package.loaded: it has no file to run again
+		ld.loaded.RawSetString(name, v)
 		return v
 	}
 	src, looked, err := t.vm.find(name)

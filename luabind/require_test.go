@@ -46,3 +46,11 @@ func TestRequireAgain(t *testing.T) {
 		local again = require("counted")
 		return first.run, other.run, again.run, require("counted").run, runs`))
 }
+
+// The host's modules outlive a script that clears the table of modules.
+func TestHostModulesStay(t *testing.T) {
+	assert.Equal(t, []string{"true", "true"}, eval(t, newVM(t, Config{}), `
+		local std, task = require("std"), require("std.task")
+		for name in pairs(package.loaded) do package.loaded[name] = nil end
+		return std == require("std"), task == require("std.task")`))
+}

@@ -53,6 +53,7 @@ describe("policy.beat_cap", function()
   end)
 
   it("wants a session", function()
+    bad("policy.beat_cap: session must be a session, got string", function() policy.beat_cap{ max = 1 }("x") end)
     local full = policy.beat_cap{ max = 2 }
     bad("policy.beat_cap: session must be a session, got nil", function() full() end)
     bad("policy.beat_cap: session must be a session, got table", function() full{} end)

@@ -20,8 +20,11 @@ local options = require("lshape.options")
 
 local M = {}
 
--- Whether v can be asked as a session can.
+-- Whether v can be asked as a session can. A text has methods, too.
 local function has(v, name)
+  if type(v) == "string" then
+    return false
+  end
   local ok, method = pcall(function()
     return v[name]
   end)

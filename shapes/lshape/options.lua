@@ -8,7 +8,8 @@
 -- SHAPE is the closed shape that a module publishes: names, types, bounds and
 -- what is required are declared once. Both raise at the line that called the
 -- module, in dev mode and without it, so neither may be tail-called from the
--- module's function. A table is read past its metatable: __index adds no option.
+-- module's function. A table with an __index is refused: it would lend what was not
+-- checked.
 -- No number may be NaN or infinite. Defaults are the module's.
 --
 --    policy.window: unknown option 'tial' (did you mean 'tail'?)
@@ -57,6 +58,10 @@ function M.check(where, opts, shape, extra)
   if type(opts) ~= "table" then
     local form = extra and extra.opts and " " .. extra.opts or ""
     M.fail(where, "opts must be a table%s, got %s", form, type(opts))
+  end
+  local meta = getmetatable(opts)
+  if type(meta) == "table" and rawget(meta, "__index") ~= nil then
+    M.fail(where, "opts must be a plain table, got one with an __index")
   end
   local bare = node.bare(shape)
   local found = fault.in_fields(opts, bare, "", extra and extra.hints)

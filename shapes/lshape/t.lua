@@ -260,7 +260,8 @@ local function check_variant(tag, key, schema)
   if not is_schema(schema) or schema.kind ~= "shape" then
     refuse("discriminated variant '%s' must be a shape schema", key)
   end
-  if schema.fields[tag] == nil then
+  local fields = rawget(schema, "fields")
+  if type(fields) ~= "table" or rawget(fields, tag) == nil then
     refuse("discriminated variant '%s' must declare the tag field '%s'", key, tag)
   end
 end
