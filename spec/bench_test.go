@@ -37,11 +37,10 @@ import (
 const benchLoop = `
 local knl, ports = require("knl"), require("ports")
 local opts = ...
+local function reply(i) return { text = opts.fresh(), calls = { { "look", { path = "src/file" .. i .. ".go" } } } } end
 local replies = {}
-for i = 1, opts.beats do
-  replies[i] = { text = opts.fresh(), calls = { { "look", { path = "src/file" .. i .. ".go" } } } }
-end
-local port = ports.script(replies)
+for i = 1, opts.session and 0 or opts.beats do replies[i] = reply(i) end
+local port = ports.script(opts.session and function() return reply(0) end or replies) -- a resume is not to pay for a list
 local s = opts.session and knl.resume{ session = opts.session } or knl.open{ budget = { amount = 1e9 } }
 local device = knl.device{
   llm = port:open(),
