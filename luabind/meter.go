@@ -128,6 +128,10 @@ func (m *meter) charge(t *thread, n int64) {
 	if m.spent == nil {
 		m.spent = m.sample(t)
 	}
+	if m.spent == nil && m.used+pending > limit { // a sample within the limit has not asked the collector
+		runtime.GC()
+		m.used = memoryUsed()
+	}
 	if m.spent == nil && m.used+pending > limit {
 		m.spent = t.limit("memory", "memory limit of %d MiB reached by a string of %d MiB", limit>>20, pending>>20)
 	}
