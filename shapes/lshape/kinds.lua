@@ -46,11 +46,12 @@ local function quickly(value, schema, walk, depth)
   end
   if depth > DEPTH then
     return violation.too_deep
-  elseif kind ~= "prim" then
-    return handlers[kind](value, schema, walk, depth)
-  elseif type(value) ~= schema.prim then
-    return UNSAID
+  elseif kind == "prim" then
+    return type(value) ~= schema.prim and UNSAID or nil
+  elseif kind == "integer" and type(value) == "number" and value % 1 == 0 then
+    return nil
   end
+  return handlers[kind](value, schema, walk, depth)
 end
 
 local function visit(value, schema, walk, depth)
@@ -165,9 +166,9 @@ function handlers.shape(value, schema, walk, depth)
   if type(value) ~= "table" then
     return unlike(walk, "table", value)
   end
-  local fields, failed = schema.fields, nil
+  local fields, look, failed = schema.fields, walk.exact and visit or quickly, nil
   for name, field in each_field(fields, walk) do
-    local why, at = visit(value[name], field, walk, depth + 1)
+    local why, at = look(value[name], field, walk, depth + 1)
     if why and ends(why, walk) then
       return why, violation.field(name, at)
     end
@@ -183,14 +184,14 @@ function handlers.map_of(value, schema, walk, depth)
   if type(value) ~= "table" then
     return unlike(walk, "table (map)", value)
   end
-  local failed
+  local look, failed = walk.exact and visit or quickly, nil
   for key, element in each_field(value, walk) do
-    local why, at = visit(key, schema.key, walk, depth + 1)
+    local why, at = look(key, schema.key, walk, depth + 1)
     if why and ends(why, walk) then
       return why, violation.map_key(key, at)
     end
     failed = failed or why
-    why, at = visit(element, schema.val, walk, depth + 1)
+    why, at = look(element, schema.val, walk, depth + 1)
     if why and ends(why, walk) then
       return why, violation.index(key, at)
     end
@@ -211,8 +212,9 @@ end
 
 function handlers.any_of(value, schema, walk, depth)
   local variants, failed = schema.variants, walk.exact and {}
+  local look = walk.exact and visit or quickly
   for i = 1, #variants do
-    local why, at = visit(value, variants[i], walk, depth + 1)
+    local why, at = look(value, variants[i], walk, depth + 1)
     if not why or type(why) == "table" and why.halts then
       return why, at
     end
