@@ -21,6 +21,8 @@ local node = require("lshape.node")
 local sound = require("lshape.sound")
 local violation = require("lshape.violation")
 
+local next, rawget, type = next, rawget, type -- read at every node
+
 local DEPTH = node.depth
 local UNSAID = true
 
