@@ -148,16 +148,19 @@ func chatResult(p part) (string, []part) {
 	return text, media
 }
 
-// chatContent answers text where it can, which every server takes, and parts
-// where it must.
-func chatContent(parts []part) json.RawMessage {
+// chatContent answers the content of a message of Chat Completions.
+func chatContent(parts []part) json.RawMessage { return contentOf(parts, textBlock, chatMedia) }
+
+// contentOf answers text where it can, which every server takes, and parts where
+// it must, as text and media write them.
+func contentOf(parts []part, text func(string) json.RawMessage, media func(part) json.RawMessage) json.RawMessage {
 	items := make([]json.RawMessage, len(parts))
 	plain := true
 	for i, p := range parts {
-		items[i] = textBlock(p.text)
 		if p.kind == mediaPart {
-			items[i] = chatMedia(p)
-			plain = false
+			items[i], plain = media(p), false
+		} else {
+			items[i] = text(p.text)
 		}
 	}
 	if plain {

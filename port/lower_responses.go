@@ -108,22 +108,8 @@ func outputItem(p part) json.RawMessage {
 	return field.Map{"call_id": field.Quoted(p.wire), "output": inputContent(content), "type": field.Quoted("function_call_output")}.JSON()
 }
 
-// inputContent answers text where it can, and parts where it must.
-func inputContent(parts []part) json.RawMessage {
-	items := make([]json.RawMessage, len(parts))
-	plain := true
-	for i, p := range parts {
-		items[i] = inputText(p.text)
-		if p.kind == mediaPart {
-			items[i] = inputMedia(p)
-			plain = false
-		}
-	}
-	if plain {
-		return field.Quoted(strings.Join(texts(parts), joint))
-	}
-	return field.Array(items)
-}
+// inputContent answers the content of an item of Responses.
+func inputContent(parts []part) json.RawMessage { return contentOf(parts, inputText, inputMedia) }
 
 func inputText(text string) json.RawMessage {
 	return field.Map{"text": field.Quoted(text), "type": field.Quoted("input_text")}.JSON()

@@ -23,6 +23,13 @@ type Port interface {
 	Health(ctx context.Context, conf Conf) error
 }
 
+// Host is what the port of a real provider asks of the program around it. Every field may be nil.
+type Host struct {
+	Env    func(name string) (string, bool) // reads a variable of the environment
+	Secret func(value string)               // is told each key, so that it shows nowhere
+	Warn   func(text string)                // is told, once each, what a model was not asked because it does not take it
+}
+
 // Profile is what a model can do. Sizes are tokens.
 type Profile struct {
 	ContextWindow int64 // prompt and completion together

@@ -53,7 +53,7 @@ func specVM(t *testing.T, dir string, dev bool) *luabind.VM {
 	})
 	modules = append(modules, luabind.Std(luabind.StdOptions{Log: io.Discard, Store: open})...)
 	modules = append(modules, luabind.PortsModule(&luabind.Ports{Registry: port.Registry{
-		script.Name: script.New(nil), anthropic.Name: anthropic.New(anthropic.Host{}), openai.Name: openai.New(openai.Host{}),
+		script.Name: script.New(nil), anthropic.Name: anthropic.New(port.Host{}), openai.Name: openai.New(port.Host{}),
 	}}))
 	modules = append(modules, luabind.MCPModule(&luabind.MCP{Version: "0.0.0-spec"}))
 	vm, err := luabind.New(luabind.Config{

@@ -41,21 +41,21 @@ type drive struct {
 
 func (a *app) newHost() *host {
 	h := &host{app: a, stores: stores{dir: a.flags.store, note: a.ui.note}, mask: &luabind.Masker{}, known: map[string]bool{}}
-	h.ports = registry(anthropic.Host{Env: os.LookupEnv, Secret: h.mask.Add, Warn: func(text string) { a.ui.note("knl: %s", text) }})
+	h.ports = registry(port.Host{Env: os.LookupEnv, Secret: h.mask.Add, Warn: func(text string) { a.ui.note("knl: %s", text) }})
 	return h
 }
 
 // providers are the ports that --model and ports.from may choose, for commands
 // that run no script.
-var providers = registry(anthropic.Host{Env: os.LookupEnv})
+var providers = registry(port.Host{Env: os.LookupEnv})
 
 // registry names the ports that h serves: each provider, and each kind of server
 // that resembles one.
-func registry(h anthropic.Host) port.Registry {
-	r := port.Registry{anthropic.Name: anthropic.New(h), openai.Name: openai.New(openai.Host(h))}
+func registry(h port.Host) port.Registry {
+	r := port.Registry{anthropic.Name: anthropic.New(h), openai.Name: openai.New(h)}
 	for _, dialect := range openai.Dialects {
 		if r[dialect] == nil {
-			r[dialect] = openai.As(dialect, openai.Host(h))
+			r[dialect] = openai.As(dialect, h)
 		}
 	}
 	return r

@@ -14,16 +14,9 @@ import (
 // Name is what the port is called in a registry and in the blocks it writes.
 const Name = "anthropic"
 
-// Host is what the port asks of the program around it. Every field may be nil.
-type Host struct {
-	Env    func(name string) (string, bool) // reads a variable of the environment
-	Secret func(value string)               // is told each key, so that it shows nowhere
-	Warn   func(text string)                // is told, once each, what a model was not asked because it does not take it
-}
-
 // Port is the adapter of the Messages API. It is safe for concurrent use.
 type Port struct {
-	host   Host
+	host   port.Host
 	warned sync.Map // text → true
 	counts recent[int64]
 	models recent[sizes]
@@ -32,7 +25,7 @@ type Port struct {
 var _ port.Port = (*Port)(nil)
 
 // New answers a port that reads keys and base URLs through host.
-func New(host Host) *Port { return &Port{host: host} }
+func New(host port.Host) *Port { return &Port{host: host} }
 
 // Open answers the model that conf names. A base URL or a header that must not
 // be sent is refused here; a key is looked for when a call is made.

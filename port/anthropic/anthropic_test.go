@@ -32,7 +32,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, server: wiretest.New(t)}
-	r.port = anthropic.New(anthropic.Host{
+	r.port = anthropic.New(port.Host{
 		Env: func(name string) (string, bool) {
 			v, ok := map[string]string{"ANTHROPIC_API_KEY": theKey, "ANTHROPIC_BASE_URL": r.server.URL}[name]
 			return v, ok

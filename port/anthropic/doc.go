@@ -2,7 +2,7 @@
 // servers that speak it.
 //
 //	Port  the adapter: open, count, profile, health
-//	Host  what it asks of the program around it: variables, a masker, a voice
+//	port.Host  what it asks of the program around it: variables, a masker, a voice
 //
 // # Contract
 //
@@ -20,7 +20,7 @@
 //     their call, which alone is closed as malformed.
 //  6. A call ends within conf.timeout, 600 seconds when it is not set, or with the
 //     deadline of its beat, whatever the server does. A body is read up to 64 MiB.
-//  7. The key goes to Host.Secret before it goes anywhere else, and no error
+//  7. The key goes to port.Host.Secret before it goes anywhere else, and no error
 //     repeats it.
 //
 // # Conf
@@ -42,7 +42,7 @@
 //	response_format  json_schema, as output_config.format
 //	cache            at most four marks, placed by the conversation alone; cache.go
 //
-// What a model does not take is left out and told to Host.Warn once.
+// What a model does not take is left out and told to port.Host.Warn once.
 //
 // # Endings
 //

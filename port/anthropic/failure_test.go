@@ -197,7 +197,7 @@ func TestEndlessBody(t *testing.T) {
 }
 
 func TestNoKey(t *testing.T) {
-	p := anthropic.New(anthropic.Host{})
+	p := anthropic.New(port.Host{})
 	llm, err := p.Open(port.Conf{Model: "claude-opus-4-7"})
 	require.NoError(t, err)
 	_, err = llm.Call(context.Background(), hello(), kernel.CallOptions{})
@@ -219,14 +219,14 @@ func TestWhoseKey(t *testing.T) {
 }
 
 func TestABadKey(t *testing.T) {
-	p := anthropic.New(anthropic.Host{Env: func(string) (string, bool) { return "sk-1\r\nx-evil: 1", true }})
+	p := anthropic.New(port.Host{Env: func(string) (string, bool) { return "sk-1\r\nx-evil: 1", true }})
 	err := p.Health(context.Background(), port.Conf{BaseURL: "http://127.0.0.1:9", APIKeyEnv: "X"})
 	require.Equal(t, kernel.Auth, failure(t, err).Kind)
 	require.NotContains(t, err.Error(), "sk-1")
 }
 
 func TestBadConf(t *testing.T) {
-	p := anthropic.New(anthropic.Host{})
+	p := anthropic.New(port.Host{})
 	for want, conf := range map[string]port.Conf{
 		`conf.model: got nothing`: {BaseURL: "http://x"},
 		`conf.base_url: got "http://x\r\nx-evil: 1", want a URL without space`:      {Model: "m", BaseURL: "http://x\r\nx-evil: 1"},
@@ -244,7 +244,7 @@ func TestBadConf(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "pass@")
 	}
-	env := anthropic.New(anthropic.Host{Env: func(string) (string, bool) { return "nowhere", true }})
+	env := anthropic.New(port.Host{Env: func(string) (string, bool) { return "nowhere", true }})
 	_, err := env.Open(port.Conf{Model: "m"})
 	require.EqualError(t, err, `ANTHROPIC_BASE_URL: got "nowhere", want http://host or https://host`)
 }
@@ -262,7 +262,7 @@ func TestHeaders(t *testing.T) {
 	h = r.server.Last().Header
 	require.Equal(t, []string{"", theKey, "2023-06-01"}, []string{h.Get("authorization"), h.Get("x-api-key"), h.Get("anthropic-version")})
 
-	p := anthropic.New(anthropic.Host{})
+	p := anthropic.New(port.Host{})
 	llm, err := p.Open(port.Conf{Model: "m", BaseURL: r.server.URL, Headers: map[string]string{"Authorization": "Bearer abc-123-secret"}})
 	require.NoError(t, err)
 	_, err = llm.Call(context.Background(), hello(), kernel.CallOptions{})

@@ -86,7 +86,7 @@ func someRequest(t *rapid.T) *kernel.Request {
 // marks, streamed or not, counted too; and the same body every time.
 func TestLawAccepted(t *testing.T) {
 	server := wiretest.New(t)
-	p := anthropic.New(anthropic.Host{Env: func(name string) (string, bool) {
+	p := anthropic.New(port.Host{Env: func(name string) (string, bool) {
 		return map[string]string{"ANTHROPIC_API_KEY": theKey, "ANTHROPIC_BASE_URL": server.URL}[name], true
 	}})
 	rapid.Check(t, func(t *rapid.T) {

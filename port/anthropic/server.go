@@ -25,7 +25,7 @@ const (
 
 // server is the way to one server: its address, the key's name, the client.
 type server struct {
-	host    Host
+	host    port.Host
 	base    string
 	keyEnv  string // empty: no key is sent
 	needs   bool   // a call without a key is refused

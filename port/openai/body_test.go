@@ -94,7 +94,7 @@ func TestDropped(t *testing.T) {
 	_, again := at(s, "ollama")
 	again.TopK, again.APIKeyEnv = 3, ""
 	said := 0
-	p := openai.New(openai.Host{Warn: func(string) { said++ }})
+	p := openai.New(port.Host{Warn: func(string) { said++ }})
 	for range 2 {
 		_, _, err := call(t, p, again, requestOf(ask))
 		require.NoError(t, err)

@@ -2,7 +2,7 @@
 // form: vllm, llama.cpp, ollama and OpenRouter.
 //
 //	Port     the adapter: open, count, profile, health
-//	Host     what it asks of the program: the environment, the masker, a place for warnings
+//	port.Host  what it asks of the program: the environment, the masker, a place for warnings
 //	Dialects the servers that it knows the differences of
 //
 // # Contract
@@ -17,7 +17,7 @@
 //  4. What a model thought goes back to the same server's name and the same model,
 //     byte for byte, and to nobody else.
 //  5. What a model does not take is refused, or left out and said once through
-//     [Host]: an answer never differs from what was asked in silence.
+//     [port.Host]: an answer never differs from what was asked in silence.
 //  6. A key goes to its provider, to a server called by the provider's name, or
 //     where conf.api_key_env or the environment sends it; never to another.
 //

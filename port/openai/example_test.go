@@ -12,7 +12,7 @@ import (
 // A port reads the environment through its host, and looks for the key when a
 // call is made.
 func Example() {
-	p := openai.New(openai.Host{Env: func(string) (string, bool) { return "", false }})
+	p := openai.New(port.Host{Env: func(string) (string, bool) { return "", false }})
 	llm, err := p.Open(port.Conf{Model: "gpt-5"})
 	if err != nil {
 		fmt.Println(err)

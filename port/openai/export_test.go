@@ -13,7 +13,7 @@ import (
 // BodyFor answers the body of a call that is not made.
 func BodyFor(t *testing.T, conf port.Conf, req *kernel.Request) json.RawMessage {
 	t.Helper()
-	m, err := New(Host{}).open(conf)
+	m, err := New(port.Host{}).open(conf)
 	require.NoError(t, err)
 	a, err := m.asked(req)
 	require.NoError(t, err)

@@ -15,17 +15,10 @@ import (
 // Name is what the port is called in a registry.
 const Name = "openai"
 
-// Host is what the port asks of the program around it. Every field may be nil.
-type Host struct {
-	Env    func(name string) (string, bool) // reads a variable of the environment
-	Secret func(value string)               // is told each key, so that it shows nowhere
-	Warn   func(text string)                // is told, once each, what a model was not asked because it does not take it
-}
-
 // Port is the adapter of OpenAI and of the servers that resemble it. It is safe
 // for concurrent use.
 type Port struct {
-	host     Host
+	host     port.Host
 	dialect  string // of a conf that names none; empty: by where the server is
 	warned   sync.Map
 	counted  texts
@@ -36,11 +29,11 @@ type Port struct {
 var _ port.Port = (*Port)(nil)
 
 // New answers a port that reads keys and base URLs through host.
-func New(host Host) *Port { return &Port{host: host} }
+func New(host port.Host) *Port { return &Port{host: host} }
 
 // As answers a port for one of [Dialects], so that a registry may name it:
 // "ollama:qwen3". Another name is a mistake of the program.
-func As(dialect string, host Host) *Port {
+func As(dialect string, host port.Host) *Port {
 	if _, err := dialectNamed(dialect); err != nil {
 		panic("BUG: openai.As: " + err.Error())
 	}

@@ -21,8 +21,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const key = "sk-canary-0123456789"
 
 // environment is a Host whose variables are those given.
-func environment(vars map[string]string) openai.Host {
-	return openai.Host{Env: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }}
+func environment(vars map[string]string) port.Host {
+	return port.Host{Env: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }}
 }
 
 // at answers a port and the conf of a dialect that s serves.

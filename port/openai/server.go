@@ -24,7 +24,7 @@ const baseVariable = "OPENAI_BASE_URL"
 // server is the way to one server: its address, the key's name, its headers.
 type server struct {
 	dialect dialect
-	host    Host
+	host    port.Host
 	base    *url.URL
 	keyEnv  string // empty: no key is sent
 	needs   bool   // a call without a key is refused
