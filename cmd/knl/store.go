@@ -189,20 +189,9 @@ func findSession(ctx context.Context, st store.Store, dir, prefix string) (strin
 	if err != nil || head.Seq > 0 {
 		return prefix, err
 	}
-	infos, err := st.Streams(ctx, "", 0)
+	found, err := sessionsNamed(ctx, st, prefix)
 	if err != nil {
 		return "", err
-	}
-	var found []string
-	for _, in := range infos {
-		if names(in.Stream, prefix) {
-			found = append(found, in.Stream)
-		}
-	}
-	if prefix == newest {
-		if found, err = newestRoot(ctx, st); err != nil {
-			return "", err
-		}
 	}
 	return only(found, "session", prefix, fmt.Sprintf("store %q", dir), "knl sessions lists what is there")
 }
@@ -210,6 +199,20 @@ func findSession(ctx context.Context, st store.Store, dir, prefix string) (strin
 // newest names the session or the beat that was begun last. A child is a part of
 // its run, and no session that anybody would go on with.
 const newest = "last"
+
+// sessionsNamed answers the sessions that part may mean.
+func sessionsNamed(ctx context.Context, st store.Store, part string) (found []string, err error) {
+	if part == newest {
+		return newestRoot(ctx, st)
+	}
+	infos, err := st.Streams(ctx, "", 0)
+	for _, in := range infos {
+		if names(in.Stream, part) {
+			found = append(found, in.Stream)
+		}
+	}
+	return found, err
+}
 
 // newestRoot answers the last session without a parent; ids sort by the time of
 // their making.
