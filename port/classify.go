@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/knl-run/knl/kernel"
@@ -52,21 +53,26 @@ func ClassifyError(err error) *kernel.CallError {
 	return &kernel.CallError{Kind: kernel.Transport, Message: err.Error()}
 }
 
-var overflowText = regexp.MustCompile(`(?i)` + strings.Join([]string{
-	`context[_ ]length[_ ]exceeded`, `maximum context length`, `(exceeds?|larger than) the (available |model'?s )?(maximum )?context`,
-	`context (window|size|limit)`, `prompt is too long`, `input is too long`, `input (token count|length).*exceed`,
-	`reduce the length of the (messages|prompt)`,
-}, "|"))
+// The texts are compiled when the first call fails: a start does not pay for them.
+var overflowText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)` + strings.Join([]string{
+		`context[_ ]length[_ ]exceeded`, `maximum context length`, `(exceeds?|larger than) the (available |model'?s )?(maximum )?context`,
+		`context (window|size|limit)`, `prompt is too long`, `input is too long`, `input (token count|length).*exceed`,
+		`reduce the length of the (messages|prompt)`,
+	}, "|"))
+})
 
-var quotaText = regexp.MustCompile(`(?i)insufficient_quota|exceeded your current quota|credit balance is too low|billing_(error|hard_limit)`)
+var quotaText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)insufficient_quota|exceeded your current quota|credit balance is too low|billing_(error|hard_limit)`)
+})
 
 func (f Failure) kind() kernel.CallKind {
 	said := f.Code + " " + f.Message
 	refused := f.Status == 0 || f.Status >= 400 && f.Status < 500
-	if refused && quotaText.MatchString(said) {
+	if refused && quotaText().MatchString(said) {
 		return kernel.Auth
 	}
-	if refused && f.Status != http.StatusTooManyRequests && overflowText.MatchString(said) {
+	if refused && f.Status != http.StatusTooManyRequests && overflowText().MatchString(said) {
 		return kernel.ContextOverflow
 	}
 	if kind, known := codeKinds[f.Code]; known && f.Status < 400 {

@@ -55,7 +55,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 		Stream bool
 	}
 	_ = json.Unmarshal(req.Body, &in)
-	reply, ok := s.next(r)
+	reply, ok := s.next(r, req)
 	switch {
 	case !ok:
 		anthropicFault(s, w, &Reply{}, http.StatusInternalServerError, "api_error", "no reply is left")
@@ -142,14 +142,19 @@ func (r *Reply) anthropicStop() string {
 	switch {
 	case r.Stop != "":
 		return r.Stop
+	case r.Refuse != "":
+		return "refusal"
 	case r.calls():
 		return "tool_use"
 	}
 	return "end_turn"
 }
 
-// stopDetails says why a model declined; Say is its explanation.
+// stopDetails says why a model declined; Say is the explanation of a classifier.
 func (r *Reply) stopDetails() any {
+	if r.Refuse != "" {
+		return map[string]any{"type": "refusal", "category": nil, "explanation": r.Refuse}
+	}
 	if r.Stop != "refusal" || r.Say == "" {
 		return nil
 	}
@@ -264,8 +269,11 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	n := s.tokens
+	n, counter := s.tokens, s.counter
 	s.mu.Unlock()
+	if counter != nil {
+		n = counter(req)
+	}
 	s.whole(w, &Reply{}, http.StatusOK, marshal(map[string]any{"input_tokens": n}))
 }
 

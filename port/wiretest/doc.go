@@ -12,8 +12,9 @@
 // # Contract
 //
 //  1. The n-th model call gets the n-th reply, whatever it asks for and whichever
-//     wire form it speaks. A call past the last reply fails the test. Counting
-//     tokens, listing models and the like take no reply.
+//     wire form it speaks, or the reply that [Server.By] chooses for it. A call
+//     without a reply fails the test. Counting tokens, listing models and the like
+//     take none.
 //  2. Every body of a model call is held against [port.Check] and against the
 //     keys of the wire form. A body that breaks a rule is answered 400, as the
 //     provider would, takes no reply, and fails the test unless [Server.Lenient]

@@ -115,7 +115,7 @@ func (s *Server) asked(w http.ResponseWriter, r *http.Request, l likeness, check
 		return nil, in, false
 	}
 	_ = json.Unmarshal(req.Body, &in)
-	reply, ok = s.next(r)
+	reply, ok = s.next(r, req)
 	switch {
 	case !ok:
 		s.whole(w, &Reply{}, http.StatusInternalServerError, marshal(l.fault("server_error", "no reply is left", 500)))

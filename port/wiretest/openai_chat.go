@@ -37,6 +37,9 @@ func (c chat) whole() map[string]any {
 	if len(calls) > 0 {
 		message["tool_calls"] = calls
 	}
+	if c.reply.Refuse != "" {
+		message["refusal"] = c.reply.Refuse
+	}
 	out := c.envelope("chat.completion")
 	out["choices"] = []any{map[string]any{"index": 0, "message": message, "logprobs": nil, "finish_reason": c.finish()}}
 	out["usage"] = c.reply.Usage.orSome().chat()
@@ -108,6 +111,11 @@ func (s *Server) streamChat(st *stream, c chat) {
 		}
 		if b.Name != "" || b.Input != "" {
 			calls++
+		}
+	}
+	if c.reply.Refuse != "" {
+		for _, piece := range c.reply.chunks(c.reply.Refuse) {
+			send(map[string]any{"refusal": piece}, nil)
 		}
 	}
 	switch {

@@ -17,6 +17,9 @@ func (p response) items() []json.RawMessage {
 	for i, b := range p.reply.Blocks {
 		out = append(out, b.item(i))
 	}
+	if p.reply.Refuse != "" {
+		out = append(out, answered(len(out), map[string]any{"type": "refusal", "refusal": p.reply.Refuse}))
+	}
 	return out
 }
 
@@ -32,8 +35,12 @@ func (b Block) item(i int) json.RawMessage {
 		summary := []any{map[string]any{"type": "summary_text", "text": b.Thinking}}
 		return marshal(map[string]any{"type": "reasoning", "id": fmt.Sprintf("rs_%d", i), "summary": summary, "encrypted_content": b.Signature})
 	}
-	content := []any{map[string]any{"type": "output_text", "text": b.Text, "annotations": []any{}, "logprobs": []any{}}}
-	return marshal(map[string]any{"type": "message", "id": fmt.Sprintf("msg_%d", i), "role": "assistant", "status": "completed", "content": content})
+	return answered(i, map[string]any{"type": "output_text", "text": b.Text, "annotations": []any{}, "logprobs": []any{}})
+}
+
+// answered is a message with one part.
+func answered(i int, part map[string]any) json.RawMessage {
+	return marshal(map[string]any{"type": "message", "id": fmt.Sprintf("msg_%d", i), "role": "assistant", "status": "completed", "content": []any{part}})
 }
 
 // whole is an answer with everything in it.
@@ -74,7 +81,7 @@ func (s *Server) streamResponse(st *stream, p response) {
 	send("response.created", map[string]any{"response": p.begun()})
 	for i, item := range p.items() {
 		send("response.output_item.added", map[string]any{"output_index": i, "item": item})
-		for name, pieces := range p.pieces(p.reply.Blocks[i]) {
+		for name, pieces := range p.pieces(i) {
 			for _, piece := range pieces {
 				send(name, map[string]any{"output_index": i, "item_id": fmt.Sprint(i), "content_index": 0, "summary_index": 0, "delta": piece})
 			}
@@ -98,8 +105,12 @@ func (s *Server) streamResponse(st *stream, p response) {
 	send(name, map[string]any{"response": p.whole()})
 }
 
-// pieces answers the deltas of a block, by the event that they come in.
-func (p response) pieces(b Block) map[string][]string {
+// pieces answers the deltas of the i-th item, by the event that they come in.
+func (p response) pieces(i int) map[string][]string {
+	if i == len(p.reply.Blocks) {
+		return map[string][]string{"response.refusal.delta": p.reply.chunks(p.reply.Refuse)}
+	}
+	b := p.reply.Blocks[i]
 	switch {
 	case b.Raw != nil:
 		return nil

@@ -11,6 +11,7 @@ type Reply struct {
 	Blocks []Block
 	Stop   string // the stop or finish word, in place of the one that follows from Blocks
 	Usage  Usage
+	Refuse string // the model declines, in these words; Blocks are what it said before
 
 	Status int               // with Error: the HTTP status of the failure
 	Error  string            // the provider's word for a failure; alone: inside a stream, or in a body of status 200

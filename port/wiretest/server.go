@@ -28,6 +28,8 @@ type Server struct {
 	prefill  bool
 	lenient  bool
 	tokens   int64
+	by       func(Request) (Reply, bool)
+	counter  func(Request) int64
 }
 
 // Request is a call as it arrived.
@@ -72,6 +74,15 @@ func (s *Server) Reply(replies ...Reply) *Server {
 	return s
 }
 
+// By sets who chooses the replies in place of their order; false says that there
+// is none for the request. Calls may come from several goroutines.
+func (s *Server) By(choose func(Request) (Reply, bool)) *Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.by = choose
+	return s
+}
+
 // Serves lists the models that the server knows.
 func (s *Server) Serves(models ...Model) *Server {
 	s.mu.Lock()
@@ -85,6 +96,14 @@ func (s *Server) Counts(tokens int64) *Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokens = tokens
+	return s
+}
+
+// CountsBy sets who counts the tokens of a prompt, in place of a number for any.
+func (s *Server) CountsBy(count func(Request) int64) *Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counter = count
 	return s
 }
 
@@ -152,17 +171,31 @@ func (s *Server) keep(r *http.Request, check func(body []byte) error) (Request, 
 }
 
 // next takes the reply to a model call and waits as long as it says.
-func (s *Server) next(r *http.Request) (*Reply, bool) {
+func (s *Server) next(r *http.Request, req Request) (*Reply, bool) {
 	s.mu.Lock()
-	if len(s.replies) == 0 {
-		s.mu.Unlock()
-		s.t.Errorf("wiretest: a model call to %s came, want no more: every reply was given", r.URL.Path)
+	choose := s.by
+	s.mu.Unlock()
+	if choose == nil {
+		choose = s.inOrder
+	}
+	reply, ok := choose(req)
+	if !ok {
+		s.t.Errorf("wiretest: a model call to %s came, want no more: there is no reply to it\n%s", req.Path, clip(req.Body))
 		return nil, false
+	}
+	return &reply, s.wait(r, reply.Delay)
+}
+
+// inOrder takes the next of the replies.
+func (s *Server) inOrder(Request) (Reply, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.replies) == 0 {
+		return Reply{}, false
 	}
 	reply := s.replies[0]
 	s.replies = s.replies[1:]
-	s.mu.Unlock()
-	return &reply, s.wait(r, reply.Delay)
+	return reply, true
 }
 
 // wait sleeps unless the client goes or the test ends before.

@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -49,9 +50,10 @@ func Open(path string, raw []byte, keys []string) *Object {
 	return o
 }
 
-// Each calls fn for every member of an object in its written order.
+// Each calls fn for every member of an object in its written order. The values
+// are parts of raw.
 func Each(raw []byte, fn func(key string, value json.RawMessage) error, path string) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(raw))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw)) // of a Buffer it reads the bytes where they are
 	if _, err := dec.ReadToken(); err != nil {
 		return fmt.Errorf("%s: not JSON: %w", path, err)
 	}
@@ -65,17 +67,34 @@ func Each(raw []byte, fn func(key string, value json.RawMessage) error, path str
 		if err != nil {
 			return fmt.Errorf("%s: not JSON: %w", path, err)
 		}
-		if err := fn(key, bytes.Clone(value)); err != nil {
+		if err := fn(key, json.RawMessage(slices.Clip(value))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Elements answers the elements of an array.
+// Elements answers the elements of an array; they are parts of raw. null has
+// none.
 func Elements(raw []byte) ([]json.RawMessage, error) {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	open, err := dec.ReadToken()
+	if err != nil || open.Kind() == 'n' {
+		return nil, err
+	}
+	if open.Kind() != '[' {
+		return nil, fmt.Errorf("got %s, want an array", Got(raw))
+	}
 	var list []json.RawMessage
-	return list, json.Unmarshal(raw, &list)
+	for dec.PeekKind() != ']' {
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, json.RawMessage(slices.Clip(value)))
+	}
+	_, err = dec.ReadToken()
+	return list, err
 }
 
 // Err answers the first fault.

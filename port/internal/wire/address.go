@@ -15,7 +15,7 @@ package wire
 import (
 	"fmt"
 	"net/url"
-	"regexp"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -39,12 +39,31 @@ func Base(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-var (
-	headerName = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]+$`)
-	// written are the headers of the client itself, which another value would break.
-	written    = regexp.MustCompile(`(?i)^(host|content-(type|length|encoding)|transfer-encoding|connection|accept(-encoding)?|x-stainless-.*)$`)
-	secretName = regexp.MustCompile(`(?i)auth|key|token|cookie|secret`)
-)
+// written are the headers of the client itself, which another value would break.
+var written = []string{
+	"host", "content-type", "content-length", "content-encoding", "transfer-encoding",
+	"connection", "accept", "accept-encoding",
+}
+
+// isWritten says whether a client writes the header itself.
+func isWritten(name string) bool {
+	return slices.Contains(written, name) || strings.HasPrefix(name, "x-stainless-")
+}
+
+// isSecret says whether a header's name is that of one that holds a credential.
+func isSecret(name string) bool {
+	return slices.ContainsFunc([]string{"auth", "key", "token", "cookie", "secret"}, func(word string) bool {
+		return strings.Contains(name, word)
+	})
+}
+
+// isToken says whether a name is one that a header may have (RFC 9110, token).
+func isToken(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return !letter && !strings.ContainsRune("!#$%&'*+.^_`|~-", r)
+	})
+}
 
 // Headers refuses a header that would be more than one, and answers the values
 // that no error may repeat.
@@ -55,16 +74,16 @@ func Headers(headers map[string]string) (secrets []string, err error) {
 	}
 	sort.Strings(names)
 	for _, name := range names {
-		value := headers[name]
+		value, lower := headers[name], strings.ToLower(name)
 		switch {
-		case !headerName.MatchString(name):
+		case !isToken(name):
 			return nil, fmt.Errorf("conf.headers: got the name %q, want letters, digits and -", name)
-		case written.MatchString(name):
+		case isWritten(lower):
 			return nil, fmt.Errorf("conf.headers: got %q, want none that the port writes itself", name)
 		case controls(value):
 			return nil, fmt.Errorf("conf.headers.%s: got a value with a line break or control character, want one line", name)
 		}
-		if secretName.MatchString(name) && len(value) >= 8 {
+		if isSecret(lower) && len(value) >= 8 {
 			secrets = append(secrets, value)
 		}
 	}
