@@ -3,7 +3,6 @@ package anthropic
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/knl-run/knl/kernel"
@@ -17,7 +16,7 @@ const Name = "anthropic"
 // Port is the adapter of the Messages API. It is safe for concurrent use.
 type Port struct {
 	host   port.Host
-	warned sync.Map // text → true
+	warned wire.Warner
 	counts recent[int64]
 	models recent[sizes]
 }
@@ -60,13 +59,8 @@ func (p *Port) Health(ctx context.Context, conf port.Conf) error {
 	return err
 }
 
-// warn says text once in the life of p.
-func (p *Port) warn(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if _, said := p.warned.LoadOrStore(text, true); !said && p.host.Warn != nil {
-		p.host.Warn(text)
-	}
-}
+// warn says a text once in the life of p.
+func (p *Port) warn(format string, args ...any) { p.warned.Warn(p.host, format, args...) }
 
 // model is an opened model.
 type model struct {
@@ -93,7 +87,7 @@ func (m *model) Call(ctx context.Context, req *kernel.Request, opts kernel.CallO
 	}
 	a, err := m.ask(bounded, out, on)
 	if err != nil {
-		return nil, m.server.ended(ctx, bounded, err)
+		return nil, m.server.Ended(ctx, bounded, err)
 	}
 	return a, nil
 }

@@ -25,13 +25,9 @@ const (
 
 // server is the way to one server: its address, the key's name, the client.
 type server struct {
-	host    port.Host
-	base    string
-	keyEnv  string // empty: no key is sent
-	needs   bool   // a call without a key is refused
-	headers map[string]string
-	secrets []string // values of headers that no error may repeat
-	client  sdk.Client
+	wire.Line
+	base   string
+	client sdk.Client
 }
 
 // call is one HTTP request.
@@ -42,12 +38,12 @@ type call struct {
 
 // server answers the way that conf names. It connects to nothing.
 func (p *Port) server(conf port.Conf) (*server, error) {
-	s := &server{host: p.host, keyEnv: conf.APIKeyEnv, headers: conf.Headers}
-	if err := s.locate(conf.BaseURL); err != nil {
+	line, err := wire.NewLine(p.host, conf, "authorization", "x-api-key")
+	if err != nil {
 		return nil, err
 	}
-	var err error
-	if s.secrets, err = wire.Headers(conf.Headers); err != nil {
+	s := &server{Line: line}
+	if err := s.locate(conf.BaseURL); err != nil {
 		return nil, err
 	}
 	s.client = sdk.NewClient(s.options()...)
@@ -60,7 +56,7 @@ func (p *Port) server(conf port.Conf) (*server, error) {
 func (s *server) locate(raw string) error {
 	name, own := "conf.base_url", raw != ""
 	if !own {
-		raw, name = s.env(baseVariable), baseVariable
+		raw, name = s.Env(baseVariable), baseVariable
 	}
 	if raw == "" {
 		raw = home
@@ -71,19 +67,11 @@ func (s *server) locate(raw string) error {
 	}
 	base.Path = strings.TrimSuffix(base.Path, "/v1") // the client writes the version itself
 	s.base = base.String()
-	s.needs = s.base == home || s.keyEnv != ""
-	if s.keyEnv == "" && (s.base == home || !own) {
-		s.keyEnv = keyVariable
+	s.Needs = s.base == home || s.KeyEnv != ""
+	if s.KeyEnv == "" && (s.base == home || !own) {
+		s.KeyEnv = keyVariable
 	}
 	return nil
-}
-
-func (s *server) env(name string) string {
-	if s.host.Env == nil || name == "" {
-		return ""
-	}
-	value, _ := s.host.Env(name)
-	return strings.TrimSpace(value)
 }
 
 // options are what every call to the server has. A redirect is not followed: it
@@ -94,7 +82,7 @@ func (s *server) options() []option.RequestOption {
 		option.WithoutEnvironmentDefaults(), option.WithoutOpenTelemetry(), option.WithMaxRetries(0),
 		option.WithBaseURL(s.base), option.WithHTTPClient(stay), option.WithMiddleware(capped),
 	}
-	for name, value := range s.headers {
+	for name, value := range s.Headers {
 		opts = append(opts, option.WithHeader(name, value))
 	}
 	return opts
@@ -111,7 +99,7 @@ func capped(req *http.Request, next option.MiddlewareNext) (*http.Response, erro
 
 // send makes one attempt and answers a response of status 200, its body unread.
 func (s *server) send(ctx context.Context, c call) (*http.Response, error) {
-	key, err := s.key()
+	key, err := s.Key()
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +109,7 @@ func (s *server) send(ctx context.Context, c call) (*http.Response, error) {
 	}
 	var res *http.Response
 	if err := s.client.Execute(ctx, c.method, c.path, body, &res, s.credential(key)...); err != nil {
-		return nil, s.failure(err, key != "" || s.signed())
+		return nil, s.failure(err, key != "" || s.Signed())
 	}
 	if res.StatusCode != http.StatusOK {
 		_ = res.Body.Close()
@@ -134,52 +122,21 @@ func (s *server) send(ctx context.Context, c call) (*http.Response, error) {
 func (s *server) fetch(ctx context.Context, c call) ([]byte, error) {
 	res, err := s.send(ctx, c)
 	if err != nil {
-		return nil, s.ended(ctx, ctx, err)
+		return nil, s.Ended(ctx, ctx, err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
-		return nil, s.ended(ctx, ctx, err)
+		return nil, s.Ended(ctx, ctx, err)
 	}
 	return body, nil
-}
-
-// ended answers why a call has no answer, without what must not be repeated: an
-// error is recorded.
-func (s *server) ended(outer, inner context.Context, err error) error {
-	return wire.Hide(wire.Ended(outer, inner, err), append([]string{s.env(s.keyEnv)}, s.secrets...))
-}
-
-// key looks the key up and hands it to the masker before anything else sees it.
-func (s *server) key() (string, error) {
-	key := s.env(s.keyEnv)
-	if key == "" && s.needs && !s.signed() {
-		return "", &kernel.CallError{Kind: kernel.Auth, Message: fmt.Sprintf("%s: not set, want the key of the provider there, or in a variable that conf.api_key_env names", s.keyEnv)}
-	}
-	if err := wire.Key(s.keyEnv, key); err != nil {
-		return "", &kernel.CallError{Kind: kernel.Auth, Message: err.Error()}
-	}
-	if key != "" && s.host.Secret != nil {
-		s.host.Secret(key)
-	}
-	return key, nil
-}
-
-// signed says whether a header of conf carries what a key would.
-func (s *server) signed() bool {
-	for name := range s.headers {
-		if strings.EqualFold(name, "authorization") || strings.EqualFold(name, "x-api-key") {
-			return true
-		}
-	}
-	return false
 }
 
 // credential answers how a call says who it is from: versions of the wire
 // before the client's own have a header for the key.
 func (s *server) credential(key string) []option.RequestOption {
 	switch {
-	case key == "" || s.signed():
+	case key == "" || s.Signed():
 		return nil
 	case s.version() < newWire:
 		return []option.RequestOption{option.WithHeader("x-api-key", key)}
@@ -193,7 +150,7 @@ const newWire = "2026-10-21"
 
 // version answers the version of the wire that calls name.
 func (s *server) version() string {
-	for name, value := range s.headers {
+	for name, value := range s.Headers {
 		if strings.EqualFold(name, "anthropic-version") {
 			return value
 		}

@@ -20,7 +20,7 @@ const Name = "openai"
 type Port struct {
 	host     port.Host
 	dialect  string // of a conf that names none; empty: by where the server is
-	warned   sync.Map
+	warned   wire.Warner
 	counted  texts
 	measured sync.Map // server and model → measurement
 	profiles sync.Map // server and model → port.Profile
@@ -80,13 +80,8 @@ func (p *Port) Health(ctx context.Context, conf port.Conf) error {
 	return err
 }
 
-// warn says text once in the life of p.
-func (p *Port) warn(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if _, said := p.warned.LoadOrStore(text, true); !said && p.host.Warn != nil {
-		p.host.Warn(text)
-	}
-}
+// warn says a text once in the life of p.
+func (p *Port) warn(format string, args ...any) { p.warned.Warn(p.host, format, args...) }
 
 // model is an opened model.
 type model struct {

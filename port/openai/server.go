@@ -23,13 +23,9 @@ const baseVariable = "OPENAI_BASE_URL"
 
 // server is the way to one server: its address, the key's name, its headers.
 type server struct {
+	wire.Line
 	dialect dialect
-	host    port.Host
 	base    *url.URL
-	keyEnv  string // empty: no key is sent
-	needs   bool   // a call without a key is refused
-	headers map[string]string
-	secrets []string // values of headers that no error may repeat
 }
 
 // request is one HTTP request.
@@ -40,13 +36,16 @@ type request struct {
 
 // server answers the way that conf names. It connects to nothing.
 func (p *Port) server(conf port.Conf) (*server, error) {
-	s := &server{host: p.host, keyEnv: conf.APIKeyEnv, headers: conf.Headers}
+	line, err := wire.NewLine(p.host, conf, "authorization", "api-key")
+	if err != nil {
+		return nil, err
+	}
+	s := &server{Line: line}
 	name := conf.Dialect
 	if name == "" {
 		name = p.dialect
 	}
 	if name != "" {
-		var err error
 		if s.dialect, err = dialectNamed(name); err != nil {
 			return nil, err
 		}
@@ -54,12 +53,6 @@ func (p *Port) server(conf port.Conf) (*server, error) {
 	where, ambient, err := s.locate(conf.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
-	}
-	if s.secrets, err = wire.Headers(conf.Headers); err != nil {
-		return nil, err
-	}
-	for _, secret := range s.secrets {
-		s.tell(secret)
 	}
 	s.chooseKey(ambient, name != "")
 	return s, nil
@@ -70,7 +63,7 @@ func (p *Port) server(conf port.Conf) (*server, error) {
 func (s *server) locate(raw string) (where string, ambient bool, err error) {
 	where = "conf.base_url"
 	if raw == "" && (s.dialect.name == "" || s.dialect.name == Name) {
-		raw = s.env(baseVariable)
+		raw = s.Env(baseVariable)
 		where, ambient = baseVariable, raw != ""
 	}
 	if raw == "" {
@@ -99,21 +92,13 @@ func (s *server) chooseKey(ambient, named bool) {
 	usual, _ := url.Parse(s.dialect.base)
 	home := s.base.Hostname() == usual.Hostname() && s.dialect.keyEnv != ""
 	switch {
-	case s.keyEnv != "":
-		s.needs = true
+	case s.KeyEnv != "":
+		s.Needs = true
 	case ambient:
-		s.keyEnv, s.needs = dialects[0].keyEnv, home
+		s.KeyEnv, s.Needs = dialects[0].keyEnv, home
 	case home || named:
-		s.keyEnv, s.needs = s.dialect.keyEnv, home
+		s.KeyEnv, s.Needs = s.dialect.keyEnv, home
 	}
-}
-
-func (s *server) env(name string) string {
-	if s.host.Env == nil || name == "" {
-		return ""
-	}
-	value, _ := s.host.Env(name)
-	return strings.TrimSpace(value)
 }
 
 // transport follows no redirect: it would carry the key to wherever it points.
@@ -121,7 +106,7 @@ var transport = &http.Client{CheckRedirect: func(*http.Request, []*http.Request)
 
 // send makes one attempt and answers a response of status 200, its body unread.
 func (s *server) send(ctx context.Context, r request) (*http.Response, error) {
-	key, err := s.key()
+	key, err := s.Key()
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +143,7 @@ func (s *server) head(req *http.Request, key string) {
 	if key != "" {
 		req.Header.Set("authorization", "Bearer "+key)
 	}
-	for name, value := range s.headers {
+	for name, value := range s.Headers {
 		req.Header.Set(name, value)
 	}
 }
@@ -173,48 +158,13 @@ func (s *server) fetch(ctx context.Context, r request) ([]byte, error) {
 	return io.ReadAll(res.Body)
 }
 
-// key looks the key up and hands it to the masker before anything else sees it.
-func (s *server) key() (string, error) {
-	key := s.env(s.keyEnv)
-	if key == "" {
-		if s.needs && !s.signed() {
-			return "", &kernel.CallError{Kind: kernel.Auth, Message: s.keyEnv + ": not set, want the key of the provider there, or in a variable that conf.api_key_env names"}
-		}
-		return "", nil
-	}
-	if err := wire.Key(s.keyEnv, key); err != nil {
-		return "", &kernel.CallError{Kind: kernel.Auth, Message: err.Error()}
-	}
-	s.tell(key)
-	return key, nil
-}
-
-// tell hands a secret to the masker.
-func (s *server) tell(secret string) {
-	if s.host.Secret != nil {
-		s.host.Secret(secret)
-	}
-}
-
-// signed says whether a header of conf carries what a key would.
-func (s *server) signed() bool {
-	for name := range s.headers {
-		if strings.EqualFold(name, "authorization") || strings.EqualFold(name, "api-key") {
-			return true
-		}
-	}
-	return false
-}
-
 // ended answers why a call has no answer, with no secret in it.
 func (s *server) ended(outer, inner context.Context, err error) error {
-	secrets := append([]string{s.env(s.keyEnv)}, s.secrets...)
 	var refusal *refusalError
 	if errors.As(err, &refusal) && outer.Err() == nil {
-		hidden := wire.Hide(&kernel.CallError{Message: refusal.detail}, secrets)
-		return &refusalError{hidden.Message}
+		return &refusalError{s.Hide(&kernel.CallError{Message: refusal.detail}).Message}
 	}
-	return wire.Hide(wire.Ended(outer, inner, err), secrets)
+	return s.Ended(outer, inner, err)
 }
 
 // isStream says whether a response is made of events.

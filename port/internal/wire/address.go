@@ -4,10 +4,11 @@
 //
 //	Base       a base URL that is safe to send a key to
 //	Headers    a conf's own headers, checked
+//	Line       whose calls they are: the key, its headers, what of them is secret
+//	Warner     says each thing once
 //	Cap        a body that ends with an error behind its limit
 //	Within     a context with a call's own bounds
 //	Ended      why a call has no answer
-//	Hide       an error without the secrets in its text
 //
 // Nothing here knows a provider, or opens a connection.
 package wire

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/port"
 	"github.com/knl-run/knl/port/internal/wire"
 )
 
@@ -39,6 +40,42 @@ func TestHeaders(t *testing.T) {
 		_, err := wire.Headers(map[string]string{name: value})
 		require.Error(t, err, name)
 	}
+}
+
+// The masker hears of a secret before anything is sent, and no error repeats it.
+func TestLine(t *testing.T) {
+	var told []string
+	host := port.Host{
+		Env:    func(name string) (string, bool) { return " canary-5678\n", name == "K" },
+		Secret: func(v string) { told = append(told, v) },
+	}
+	l, err := wire.NewLine(host, port.Conf{APIKeyEnv: "K", Headers: map[string]string{"X-Api-Key": "canary-1234"}}, "x-api-key")
+	require.NoError(t, err)
+	require.Equal(t, []string{"canary-1234"}, told)
+	key, err := l.Key()
+	require.NoError(t, err)
+	require.Equal(t, "canary-5678", key)
+	require.Equal(t, []string{"canary-1234", "canary-5678"}, told)
+	require.True(t, l.Signed())
+	ctx := context.Background()
+	require.Equal(t, "got *** and ***", l.Ended(ctx, ctx, errors.New("got canary-1234 and canary-5678")).Message)
+
+	l, err = wire.NewLine(port.Host{}, port.Conf{APIKeyEnv: "K"}, "x-api-key")
+	require.NoError(t, err)
+	l.Needs = true
+	_, err = l.Key()
+	require.EqualError(t, err, "auth: K: not set, want the key of the provider there, or in a variable that conf.api_key_env names")
+}
+
+func TestAWarnerSaysAThingOnce(t *testing.T) {
+	var w wire.Warner
+	var said []string
+	host := port.Host{Warn: func(text string) { said = append(said, text) }}
+	w.Warn(host, "%s takes no %s", "m", "seed")
+	w.Warn(host, "%s takes no %s", "m", "seed")
+	w.Warn(host, "%s takes no %s", "m", "stop")
+	w.Warn(port.Host{}, "nobody listens")
+	require.Equal(t, []string{"m takes no seed", "m takes no stop"}, said)
 }
 
 func TestKey(t *testing.T) {
