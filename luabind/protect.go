@@ -2,6 +2,7 @@ package luabind
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -230,7 +231,6 @@ func luaTostring(l *lua.LState) int {
 
 // luaPrint writes its arguments to the script's stdout, tabs between.
 func luaPrint(l *lua.LState) int {
-	vm := threadOf(l).vm
 	var line strings.Builder
 	for i := 1; i <= l.GetTop(); i++ {
 		if i > 1 {
@@ -243,8 +243,32 @@ func luaPrint(l *lua.LState) int {
 		}
 	}
 	line.WriteByte('\n')
-	if _, err := fmt.Fprint(vm.config.Stdout, line.String()); err != nil {
-		throw(l, vm.errorValue(err, "print"))
-	}
+	toStdout(l, "print", line.String())
 	return 0
+}
+
+// luaWrite is io.write: strings and numbers as they are, nothing between and no
+// line end, as pieces of an answer come.
+func luaWrite(l *lua.LState) int {
+	var text strings.Builder
+	for i := 1; i <= l.GetTop(); i++ {
+		switch v := l.Get(i).(type) {
+		case lua.LString:
+			text.WriteString(string(v))
+		case lua.LNumber:
+			text.WriteString(numberText(float64(v)))
+		default:
+			raiseAt(l, 1, fmt.Sprintf("io.write: argument %d: got %s, want a string or a number", i, show(v)))
+		}
+	}
+	toStdout(l, "io.write", text.String())
+	l.Push(lua.LTrue)
+	return 1
+}
+
+func toStdout(l *lua.LState, method, text string) {
+	vm := threadOf(l).vm
+	if _, err := io.WriteString(vm.config.Stdout, text); err != nil {
+		throw(l, vm.errorValue(err, method))
+	}
 }

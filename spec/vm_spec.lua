@@ -143,14 +143,22 @@ end)
 
 describe("what reaches past the host", function()
   it("is not there", function()
-    for _, name in ipairs{ "io", "dofile", "loadfile", "module", "newproxy" } do
+    for _, name in ipairs{ "dofile", "loadfile", "module", "newproxy" } do
       assert.is_nil(_G[name], name)
     end
     for _, name in ipairs{ "execute", "remove", "rename", "tmpname", "setlocale" } do
       assert.is_nil(os[name], name)
     end
+    for name in pairs(io) do assert.equal("write", name) end
     assert.is_nil(package.loadlib)
     assert.is_nil(debug.sethook)
+  end)
+
+  it("io.write takes what has a text, and nothing else", function()
+    assert.is_true(io.write("", ""))
+    assert.errors_at_line(function() io.write("", {}) end, 0,
+      "io.write: argument 2: got a table, want a string or a number")
+    assert.errors_at_line(function() io.write(nil) end, 0, "got nil, want a string or a number")
   end)
 
   it("os.exit says how a script ends instead", function()

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -31,12 +29,6 @@ type host struct {
 	mu     sync.Mutex
 	driven []*drive
 	known  map[string]bool // sessions in driven
-}
-
-// drive is a session that the run opened or resumed.
-type drive struct {
-	session *kernel.Session
-	from    int64 // the first seq that may be the run's
 }
 
 func (a *app) newHost() *host {
@@ -129,62 +121,4 @@ func (h *host) modules() []*luabind.Module {
 	mods = append(mods, luabind.PortsModule(h.playing.ports(&luabind.Ports{Registry: h.ports, Model: h.app.flags.model, Mask: h.mask})))
 	mods = append(mods, luabind.MCPModule(&luabind.MCP{Version: version(), Mask: h.mask}))
 	return append(mods, luabind.Std(luabind.StdOptions{Log: h.app.ui.err, Mask: h.mask, Store: h.stores.open, Terminal: h.terminal})...)
-}
-
-// drives notes a session that a script opened or resumed.
-func (h *host) drives(s *kernel.Session, resumed bool) {
-	d := &drive{session: s, from: 1}
-	if resumed { // what a resume itself recorded is no beat
-		if n, err := s.Len(context.Background()); err == nil {
-			d.from = n + 1
-		}
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.known[s.ID()] {
-		h.known[s.ID()] = true
-		h.driven = append(h.driven, d)
-	}
-}
-
-// tally sums what the run recorded.
-type tally struct {
-	sessions []string
-	beats    int64
-	in, out  int64    // tokens
-	left     []string // balances of the sessions without a parent
-}
-
-// tally counts what a store can still say: a run may end because of it.
-func (h *host) tally(ctx context.Context) tally {
-	t := tally{sessions: []string{}}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, d := range h.driven {
-		t.sessions = append(t.sessions, d.session.ID())
-		t.add(ctx, d)
-	}
-	return t
-}
-
-func (t *tally) add(ctx context.Context, d *drive) {
-	calls := kernel.Where{From: d.from, Kinds: []string{kernel.LLMRequest, kernel.LLMResponse}}
-	rows, _, err := d.session.Scan(ctx, calls)
-	if err != nil {
-		return
-	}
-	for _, r := range rows {
-		if r.Event.Kind == kernel.LLMRequest {
-			t.beats++
-			continue
-		}
-		var data struct{ Usage kernel.UsageRow }
-		_ = json.Unmarshal(r.Event.Data, &data) // a counter of another type counts 0
-		u := data.Usage
-		t.in, t.out = t.in+u.Input+u.CacheRead+u.CacheWrite, t.out+u.Output
-	}
-	n, granted, err := d.session.Remaining(ctx)
-	if err == nil && granted && d.session.Parent() == "" && len(t.left) < 4 {
-		t.left = append(t.left, fmt.Sprint(n))
-	}
 }

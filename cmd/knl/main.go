@@ -3,7 +3,7 @@
 //
 //	file          holds
 //	main.go       the command table, the global flags, the exit codes
-//	ui.go         the only writer to a terminal
+//	ui.go         the only writer to a terminal; ui_screen.go the lines at its foot
 //	fault.go      errors with an exit code and a next step
 //	store.go      opening a store for a run or for a look; ids by their prefix
 //	run.go …      one file a command, its usage text on top

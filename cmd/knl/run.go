@@ -20,7 +20,8 @@ script's, as arg[1], arg[2], … The store is opened when the script first opens
 a session.
 
 stdout is the script's. With --json it is one document instead, and what the
-script prints goes to stderr. The value that the script returns decides: a
+script prints goes to stderr. A terminal gets a line for each session that runs:
+its beats, tokens and balance, and what it does now. The value that the script returns decides: a
 table with ok = false is a failed verdict (exit 3), a stopped or refused Outcome
 exits 4, an error Outcome 1.
 
@@ -60,7 +61,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.DurationVar(&f.timeout, "timeout", 0, "end the script after this long, as in 90s or 2h (0: never)")
 	flags.Int64Var(&f.instructions, "max-instructions", 0, "end the script after this many VM instructions (0: never)")
 	flags.Var(&f.memory, "memory", "end the script above this much memory, as in 512M (default 1G)")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no summary at the end")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no live lines on a terminal, no summary at the end")
 	flags.SetInterspersed(false)
 }
 
@@ -89,6 +90,11 @@ func (a *app) runScript(ctx context.Context, f runFlags, s script) (err error) {
 	defer stop()
 	h := a.newHost()
 	h.terminal = terminal()
+	calm := func() {}
+	if !f.quiet {
+		calm = h.live(ctx)
+	}
+	defer calm()
 	s.host, s.stdout = h, a.ui.out
 	if a.flags.json {
 		s.stdout = a.ui.err
@@ -101,6 +107,7 @@ func (a *app) runScript(ctx context.Context, f runFlags, s script) (err error) {
 	began := time.Now()
 	r := s.run(ctx)
 	stopped := interrupted(ctx) // and not while it stays for others
+	calm()
 	t := h.tally(context.WithoutCancel(ctx))
 	r.err = errors.Join(r.err, h.stores.close(ctx))
 	if a.flags.json && r.err == nil {
@@ -109,7 +116,13 @@ func (a *app) runScript(ctx context.Context, f runFlags, s script) (err error) {
 	code, why := r.reason(stopped)
 	why = h.mask.Mask(why)
 	if !f.quiet {
-		a.summary(t, code, time.Since(began))
+		took := time.Since(began)
+		if a.ui.errTTY && len(t.sessions) > 1 {
+			for _, line := range fitted(h.lines(context.WithoutCancel(ctx), time.Now(), true), 20) {
+				a.ui.note("%s", line)
+			}
+		}
+		a.summary(t, code, took)
 	}
 	if a.flags.json {
 		r.value = h.maskedJSON(r.value)
