@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 )
@@ -229,20 +228,11 @@ func (b *beat) failCall(err error) Outcome {
 	d := &Detail{Kind: string(Unknown), Message: err.Error(), Err: err}
 	var ce *CallError
 	if errors.As(err, &ce) {
-		d.Kind, d.Message, d.RetryAfter, d.Status = string(ce.Kind), ce.Message, ce.RetryAfter, ce.Status
-		if !ce.Kind.Known() {
-			d.Kind = string(Unknown)
-		}
+		d.Message = ce.Message
+		d.provider(ce)
 	}
 	if t, ok := err.(Tracer); ok {
 		d.Traceback = t.Traceback()
-	}
-	d.Retryable = CallKind(d.Kind).Retryable()
-	if ce != nil {
-		d.Retryable = ce.Retryable()
-	}
-	if !(d.RetryAfter > 0) || math.IsInf(d.RetryAfter, 1) {
-		d.RetryAfter = 0
 	}
 	fields := map[string]any{"error": firstBytes(d.Message, maxResult), "kind": d.Kind, "retryable": d.Retryable}
 	if d.RetryAfter > 0 {

@@ -203,3 +203,37 @@ func TestOneDeviceTwoSessions(t *testing.T) {
 	}
 	require.Equal(t, []string{`{"content":"one","role":"user"}`, `{"content":"two","role":"user"}`}, seen)
 }
+
+// A fold or a cost that asked a provider failed as a call does: whether asking
+// again helps is in the error, and a loop that retries does.
+func TestAFunctionThatAskedAProvider(t *testing.T) {
+	busy := fmt.Errorf("counting: %w", &kernel.CallError{Kind: kernel.Overloaded, Message: "busy", RetryAfter: 3, Status: 529})
+	never := new(bool)
+	for name, c := range map[string]struct {
+		err  error
+		want kernel.Detail
+	}{
+		"busy":    {busy, kernel.Detail{Kind: "overloaded", Retryable: true, RetryAfter: 3, Status: 529}},
+		"key":     {&kernel.CallError{Kind: kernel.Auth, Message: "no key"}, kernel.Detail{Kind: "auth"}},
+		"too far": {&kernel.CallError{Kind: kernel.RateLimited, Retry: never}, kernel.Detail{Kind: "rate_limited"}},
+		"its own": {errors.New("oops"), kernel.Detail{}},
+	} {
+		for what, config := range map[string]kernel.Config{
+			"fold": {Fold: func(context.Context, kernel.Log, *kernel.Device) (*kernel.Request, error) { return nil, c.err }},
+			"cost": {Cost: func(context.Context, *kernel.Request) (int64, error) { return 0, c.err }},
+		} {
+			t.Run(name+"/"+what, func(t *testing.T) {
+				config.LLM = kernel.LLMFunc(func(context.Context, *kernel.Request, kernel.CallOptions) (*kernel.Answer, error) {
+					panic("the model is not asked")
+				})
+				st := store.NewMem()
+				t.Cleanup(func() { _ = st.Close() })
+				out := kernel.Beat(ctxb, opened(t, kernel.New(st, kernel.Options{})), device(t, config), kernel.BeatOptions{})
+				require.Equal(t, kernel.StageConf, out.Stage)
+				d := out.Detail
+				require.Equal(t, c.want, kernel.Detail{Kind: d.Kind, Retryable: d.Retryable, RetryAfter: d.RetryAfter, Status: d.Status})
+				require.Equal(t, what+": "+c.err.Error(), d.Message)
+			})
+		}
+	}
+}

@@ -50,7 +50,9 @@ func DefaultFold(ctx context.Context, log Log, d *Device) (*Request, error) {
 // A result belongs to the call of its own beat; a call without one is closed
 // as interrupted; a result without a call stands nowhere, nor does a tool block
 // in what the user said or a result in what the model said; a user message that
-// was recorded between a call and its result comes after them.
+// was recorded between a call and its result comes after them. A reply that was
+// refused is in the log and not in the conversation: a model that reads how one
+// was broken off goes on refusing, and another would finish it.
 func FoldEvents(events []*Event, d *Device) *Request {
 	var f folder
 	f.open, f.used = make(map[place]*slot, len(events)/4), make(map[string]int, len(events)/4)
@@ -71,7 +73,7 @@ type folded struct {
 	calls   []string        // ids of an assistant event's tool_use blocks, in order
 	callID  string          // of a tool_result
 	block   json.RawMessage // of a tool_result: the content block
-	refused bool            // an assistant event of which no call ran
+	refused bool            // an assistant event that is no part of the conversation
 	rerun   bool            // a tool_result that supersedes an interrupted one
 	broken  bool            // a tool_result that only records an interruption
 }
@@ -79,7 +81,6 @@ type folded struct {
 // slot is the place of one tool_result in the conversation.
 type slot struct {
 	id     string // as the conversation spells it
-	none   string // what the model reads when there is no result
 	result *Event
 	twin   *slot // the next place of the same beat and call id
 }
@@ -115,17 +116,12 @@ func (f *folder) add(ev *Event) {
 
 func (f *folder) addAnswer(ev *Event) {
 	fd := ev.fold()
-	if fd.message == nil {
+	if fd.message == nil || fd.refused {
 		return
 	}
 	t := turn{ev: ev, slots: make([]slot, len(fd.calls))}
-	none := interruptedText
-	if fd.refused {
-		none = refusedText
-	}
 	for i := len(fd.calls) - 1; i >= 0; i-- { // an id used again by a later message has its own results
 		key := place{ev.Beat, fd.calls[i]}
-		t.slots[i].none = none
 		if i < len(fd.calls)-1 && slices.Contains(fd.calls[i+1:], fd.calls[i]) {
 			t.slots[i].twin = f.open[key]
 		}
@@ -201,7 +197,7 @@ func resultsMessage(slots []slot) json.RawMessage {
 		}
 		switch {
 		case s.result == nil:
-			b = appendBlock(b, s.id, quote(s.none), true)
+			b = appendBlock(b, s.id, quote(interruptedText), true)
 		case s.id == s.result.fold().callID:
 			b = append(b, s.result.fold().block...)
 		default:
@@ -213,9 +209,6 @@ func resultsMessage(slots []slot) json.RawMessage {
 
 // interruptedText is what a model reads about a call whose outcome is unknown.
 const interruptedText = "execution was interrupted before a result was recorded; whether it took effect is unknown"
-
-// refusedText is what it reads about a call of a reply that was refused.
-const refusedText = "the reply was refused, so nothing of it ran"
 
 // fold answers what ev contributes, computing it at the first call.
 func (ev *Event) fold() *folded {

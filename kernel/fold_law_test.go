@@ -141,7 +141,7 @@ func TestFold(t *testing.T) {
 		"run again and lost again":      {[]*kernel.Event{said("1", ask("a")), result("1", "a", "not started", `,"interrupted":true`), result("1", "a", "unknown", `,"interrupted":true`)}, []string{`calls a`, `results a=unknown`}},
 		"a result is not run again":     {[]*kernel.Event{said("1", ask("a")), result("1", "a", "x", ""), result("1", "a", "y", `,"rerun":true`)}, []string{`calls a`, `results a=x`}},
 		"tool blocks of a user":         {[]*kernel.Event{user(`[{"type":"tool_result","tool_use_id":"a"},{"text":"hi","type":"text"}]`), user(`[{"type":"tool_use","id":"z"}]`)}, []string{`user [{"text":"hi","type":"text"}]`}},
-		"refused":                       {[]*kernel.Event{{Kind: kernel.LLMResponse, Beat: "1", Data: raw(`{"content":` + ask("a") + `,"refusal":{"kind":"model"}}`)}}, []string{`calls a`, `results a!the reply was refused, so nothing of it ran`}},
+		"what was refused":              {[]*kernel.Event{{Kind: kernel.LLMResponse, Beat: "1", Data: raw(`{"content":` + ask("a") + `,"refusal":{"kind":"model"}}`)}, result("1", "a", "x", ""), user(`"go on"`)}, []string{`user "go on"`}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,10 @@
 package kernel
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"errors"
+	"math"
+)
 
 // The statuses of an [Outcome].
 const (
@@ -77,13 +81,30 @@ func failed(stage string, d *Detail) Outcome {
 // Tracer is an error that carries where a script raised it.
 type Tracer interface{ Traceback() string }
 
-// raised answers the error Outcome of a caller's function that failed.
+// raised answers the error Outcome of a caller's function that failed. One that
+// asked a provider, a count of tokens say, failed as a call does: whether it is
+// worth repeating, and when, is the provider's word.
 func raised(stage, what string, err error) Outcome {
 	d := &Detail{Message: what + ": " + err.Error(), Err: err}
 	if t, ok := err.(Tracer); ok {
 		d.Traceback = t.Traceback()
 	}
+	var ce *CallError
+	if errors.As(err, &ce) {
+		d.provider(ce)
+	}
 	return failed(stage, d)
+}
+
+// provider notes what a provider's error says beside its text.
+func (d *Detail) provider(ce *CallError) {
+	d.Kind, d.Status, d.Retryable = string(ce.Kind), ce.Status, ce.Retryable()
+	if !ce.Kind.Known() {
+		d.Kind = string(Unknown)
+	}
+	if ce.RetryAfter > 0 && !math.IsInf(ce.RetryAfter, 1) {
+		d.RetryAfter = ce.RetryAfter
+	}
 }
 
 // stateFailed answers the error Outcome of a session that cannot be read or
