@@ -292,7 +292,7 @@ func appendResult(b []byte, fields map[string]json.RawMessage, id string) []byte
 }
 
 // isContent says whether a result is a list of content blocks, so that an image
-// reaches the model as one.
+// reaches the model as one: by its source, or as MCP and OpenAI spell it.
 func isContent(result json.RawMessage) bool {
 	n, blocks := 0, true
 	err := eachItem(result, func(_ int, block json.RawMessage) {
@@ -301,14 +301,23 @@ func isContent(result json.RawMessage) bool {
 		case "text":
 			v := fieldOf(block, "text")
 			blocks = blocks && v != nil && v[0] == '"'
+		case "image_url":
+			blocks = blocks && fieldOf(block, "image_url") != nil
 		case "image", "document":
-			v := fieldOf(block, "source")
-			blocks = blocks && v != nil && v[0] == '{'
+			blocks = blocks && isMedia(block)
 		default:
 			blocks = false
 		}
 	})
 	return err == nil && blocks && n > 0
+}
+
+func isMedia(block json.RawMessage) bool {
+	if v := fieldOf(block, "source"); v != nil {
+		return v[0] == '{'
+	}
+	v := fieldOf(block, "data")
+	return v != nil && v[0] == '"' && (fieldOf(block, "mimeType") != nil || fieldOf(block, "media_type") != nil)
 }
 
 func appendBlock(b []byte, id string, text json.RawMessage, failed bool) []byte {

@@ -155,7 +155,7 @@ func (c *messagesCheck) block(m *wireMessage, at string, raw jsontext.Value) err
 	if b.CacheControl != nil {
 		c.marks++
 	}
-	if b.Provider != nil {
+	if b.Provider != nil && b.Provider.Port != "" {
 		return breaks(RuleForm, at, "got the key \"provider\", want it taken off")
 	}
 	if err := m.allows(at, b); err != nil {

@@ -73,6 +73,18 @@ type bag struct {
 	Phase string `json:"phase"` // of a text of Responses
 }
 
+// UnmarshalJSON implements json.Unmarshaler. A member of a provider's own block
+// that is called like a bag is none.
+func (b *bag) UnmarshalJSON(raw []byte) error {
+	type plain bag
+	_ = json.Unmarshal(raw, (*plain)(b))
+	return nil
+}
+
+// kept says whether a block of Messages stands in its bag: the log could not hold
+// it as it came.
+func (b *bag) kept() bool { return b.Raw != "" && b.Field == "" }
+
 func (l *lowering) readMessages(req *kernel.Request) error {
 	if req.System != nil && field.KindOf(req.System) != 'n' {
 		l.system = texts(l.parts(req.System, "system", "system"))
@@ -148,7 +160,7 @@ func said(raw json.RawMessage, at string) []part {
 func (l *lowering) part(raw json.RawMessage, role, at string) []part {
 	var b wireBlock
 	if field.KindOf(raw) != '{' || jsonv2.Unmarshal(raw, &b) != nil {
-		return said(raw, at)
+		return said(legible(raw), at)
 	}
 	switch {
 	case b.Type == "tool_use":
@@ -161,10 +173,11 @@ func (l *lowering) part(raw json.RawMessage, role, at string) []part {
 		return said(field.Quoted(*b.Text), at)
 	case role == "assistant":
 		return nil
-	case isMedia(b):
-		return []part{{kind: mediaPart, at: at, block: b.Type, source: json.RawMessage(b.Source)}}
 	}
-	return said(raw, at)
+	if block, source := media(raw); source != nil {
+		return []part{{kind: mediaPart, at: at, block: block, source: source}}
+	}
+	return said(legible(raw), at)
 }
 
 // owns says whether the target's own model said the block, which then goes
@@ -187,7 +200,9 @@ func (l *lowering) own(b wireBlock, raw json.RawMessage, at string) []part {
 	p := part{kind: ownPart, at: at, block: b.Type, slot: b.Provider.Field, raw: json.RawMessage(b.Provider.Raw)}
 	switch {
 	case l.target.Dialect == Anthropic:
-		p.raw, p.slot = unbagged(raw), ""
+		if !b.Provider.kept() {
+			p.raw, p.slot = unbagged(raw), ""
+		}
 	case b.Type == "text":
 		p = part{kind: textPart, at: at, text: *b.Text, phase: b.Provider.Phase}
 	case p.slot != detailsSlot && p.slot != itemSlot:
@@ -199,6 +214,9 @@ func (l *lowering) own(b wireBlock, raw json.RawMessage, at string) []part {
 // whole says whether a provider takes its own block back: thinking that was cut
 // has no signature yet, and media are not for answers.
 func (b wireBlock) whole() bool {
+	if b.Provider.kept() { // a provider may write what no provider takes back
+		return jsontext.Value(b.Provider.Raw).IsValid()
+	}
 	switch b.Type {
 	case "text":
 		return b.Text != nil && !blank(*b.Text)
@@ -238,35 +256,6 @@ func (p part) thinks() bool {
 }
 
 func isThinking(block string) bool { return block == "thinking" || block == "redacted_thinking" }
-
-// isMedia says whether b is an image or a document that every dialect knows.
-func isMedia(b wireBlock) bool {
-	if b.Type != "image" && b.Type != "document" {
-		return false
-	}
-	var s mediaSource
-	return jsonv2.Unmarshal(b.Source, &s) == nil && s.valid(b.Type)
-}
-
-// mediaSource is where the bytes of an image or a document are.
-type mediaSource struct {
-	Type      string `json:"type"`
-	MediaType string `json:"media_type"`
-	Data      string `json:"data"`
-	URL       string `json:"url"`
-}
-
-func (s mediaSource) valid(block string) bool {
-	switch s.Type {
-	case "base64":
-		return s.MediaType != "" && s.Data != ""
-	case "url":
-		return s.URL != ""
-	case "text":
-		return block == "document" && !blank(s.Data)
-	}
-	return false
-}
 
 // unbagged answers a block without its bag, every other byte as it was.
 func unbagged(raw json.RawMessage) json.RawMessage {

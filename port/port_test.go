@@ -28,7 +28,7 @@ func TestParseConf(t *testing.T) {
 }
 
 func TestParseConfEmpty(t *testing.T) {
-	for _, raw := range []string{``, `{}`, `{"stream":true,"cache":true,"thinking":false}`} {
+	for _, raw := range []string{``, `{}`, `{"stream":true,"cache":true}`} {
 		got, err := port.ParseConf(json.RawMessage(raw))
 		require.NoError(t, err)
 		require.Equal(t, port.Conf{}, got)
@@ -92,7 +92,9 @@ func TestClassify(t *testing.T) {
 	}{
 		{port.Failure{Status: 400}, kernel.InvalidRequest, 0},
 		{port.Failure{Status: 404}, kernel.InvalidRequest, 0},
-		{port.Failure{Status: 413}, kernel.InvalidRequest, 0},
+		{port.Failure{Status: 413}, kernel.ContextOverflow, 0},
+		{port.Failure{Status: 409}, kernel.Overloaded, 0},
+		{port.Failure{Status: 425}, kernel.Overloaded, 0},
 		{port.Failure{Status: 422}, kernel.InvalidRequest, 0},
 		{port.Failure{Status: 401}, kernel.Auth, 0},
 		{port.Failure{Status: 403}, kernel.Auth, 0},
@@ -103,7 +105,8 @@ func TestClassify(t *testing.T) {
 		{port.Failure{Status: 429, RetryAfter: "soon"}, kernel.RateLimited, 0},
 		{port.Failure{Status: 429, RetryAfter: "-3"}, kernel.RateLimited, 0},
 		{port.Failure{Status: 429, RetryAfter: "NaN"}, kernel.RateLimited, 0},
-		{port.Failure{Status: 429, RetryAfter: "1e300"}, kernel.RateLimited, 0},
+		{port.Failure{Status: 429, RetryAfter: "31536000"}, kernel.RateLimited, 31536000},
+		{port.Failure{Status: 429, RetryAfter: "Sat, 02 Jan 2027 03:04:05 GMT"}, kernel.RateLimited, 31536000},
 		{port.Failure{Status: 429, Message: "You exceeded your current quota"}, kernel.Auth, 0},
 		{port.Failure{Status: 429, Message: "context window tokens per minute exceeded"}, kernel.RateLimited, 0},
 		{port.Failure{Status: 400, Message: "Your credit balance is too low"}, kernel.Auth, 0},
@@ -126,7 +129,23 @@ func TestClassify(t *testing.T) {
 		{port.Failure{Status: 400, Message: "The input token count (1100000) exceeds the maximum number of tokens allowed"}, kernel.ContextOverflow, 0},
 		{port.Failure{Status: 400, Message: "Input is too long for requested model."}, kernel.ContextOverflow, 0},
 		{port.Failure{Status: 400, Message: "max_tokens: must be at least 1"}, kernel.InvalidRequest, 0},
-		{port.Failure{}, kernel.Unknown, 0},
+		{port.Failure{Status: 400, Message: "The decoder prompt (length 5000) is longer than the maximum model length of 4096. Make sure that max_model_len is no smaller"}, kernel.ContextOverflow, 0},
+		{port.Failure{Status: 400, Message: "max_tokens must be at least 1, got -904."}, kernel.ContextOverflow, 0},
+		{port.Failure{Status: 400, Message: "You passed 16385 input tokens and requested 1 output tokens. However, the model's context length is only 16384"}, kernel.ContextOverflow, 0},
+		{port.Failure{Status: 400, Message: "This model's maximum prompt length is 131072 but the request contains 150000 tokens."}, kernel.ContextOverflow, 0},
+		{port.Failure{Status: 422, Message: "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens"}, kernel.ContextOverflow, 0},
+		{port.Failure{Status: 400, Message: "The number of tokens to keep from the initial prompt is greater than the context length."}, kernel.ContextOverflow, 0},
+		{port.Failure{Status: 429, Code: "rate_limit_exceeded", Message: "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested 45000."}, kernel.ContextOverflow, 0},
+		{port.Failure{Status: 429, Message: "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 4500."}, kernel.RateLimited, 0},
+		{port.Failure{Code: "server_is_overloaded"}, kernel.Overloaded, 0},
+		{port.Failure{Code: "slow_down"}, kernel.Overloaded, 0},
+		{port.Failure{Status: 200, Code: "service_unavailable"}, kernel.Overloaded, 0},
+		{port.Failure{Code: "InternalServerError"}, kernel.Server, 0},
+		{port.Failure{Code: "internal_server_error"}, kernel.Server, 0},
+		{port.Failure{Message: "an error was encountered while running the model: CUDA error"}, kernel.Server, 0},
+		{port.Failure{Code: "invalid_value", Type: "invalid_request_error"}, kernel.InvalidRequest, 0},
+		{port.Failure{Code: "42", Type: "authentication_error"}, kernel.Auth, 0},
+		{port.Failure{}, kernel.Server, 0},
 	} {
 		got := port.Classify(c.in, now)
 		require.Equal(t, c.kind, got.Kind, "%+v", c.in)
@@ -135,6 +154,27 @@ func TestClassify(t *testing.T) {
 		require.NotEmpty(t, got.Message)
 	}
 	require.Equal(t, "the provider answered 529 overloaded_error", port.Classify(port.Failure{Status: 529, Code: "overloaded_error"}, now).Message)
+}
+
+// A wait that no run sits out is not one that may be left out either.
+func TestAWaitOfMoreThanAYearIsNone(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, header := range []string{"31536001", "1e300", "Inf", "Fri, 02 Jan 2099 03:04:05 GMT"} {
+		got := port.Classify(port.Failure{Status: 429, Message: "slow", RetryAfter: header}, now)
+		require.Equal(t, []any{kernel.RateLimited, false, 31536000.0, "slow: it asks to wait for more than a year"},
+			[]any{got.Kind, got.Retryable(), got.RetryAfter, got.Message}, header)
+	}
+}
+
+func TestFiltered(t *testing.T) {
+	for f, want := range map[port.Failure]bool{
+		{Status: 400, Code: "content_filter"}: true,
+		{Status: 400, Code: "invalid_prompt"}: true,
+		{Status: 400, Code: "invalid_request_error", Message: "Output blocked by content filtering policy"}: true,
+		{Status: 400, Code: "invalid_request_error", Message: "filters: got nothing"}:                       false,
+	} {
+		require.Equal(t, want, f.Filtered(), "%+v", f)
+	}
 }
 
 func TestClassifyError(t *testing.T) {

@@ -171,13 +171,19 @@ func (r *reader) block(raw json.RawMessage) (block, error) {
 		}
 		return block{raw: f.JSON(), call: true}, nil
 	}
-	return block{raw: r.bagged(raw)}, nil
+	return block{raw: r.bagged(b.Type, raw)}, nil
 }
 
-// bagged puts the bag into a block and leaves every other byte.
-func (r *reader) bagged(raw json.RawMessage) json.RawMessage {
-	bag := field.Map{"model": field.Quoted(r.model), "port": field.Quoted(Name)}.JSON()
-	out := append([]byte(`{"provider":`), bag...)
+// bagged puts the bag into a block and leaves every other byte. A block that the
+// log cannot hold as it is stands in the bag as its text.
+func (r *reader) bagged(kind string, raw json.RawMessage) json.RawMessage {
+	bag := field.Map{"model": field.Quoted(r.model), "port": field.Quoted(Name)}
+	own := field.Map{}
+	if text := strings.TrimSpace(string(raw)); !readable(text) || json.Unmarshal(raw, &own) != nil || own["provider"] != nil {
+		bag["raw"] = field.Quoted(text)
+		return field.Map{"provider": bag.JSON(), "type": field.Quoted(kind)}.JSON()
+	}
+	out := append([]byte(`{"provider":`), bag.JSON()...)
 	return append(append(out, ','), strings.TrimSpace(string(raw))[1:]...)
 }
 
@@ -216,32 +222,31 @@ func readable(text string) bool {
 }
 
 // usage is what the provider counted. A stream reports it twice, and what its
-// end does not repeat stays.
+// end does not repeat, or says null of, stays. Nothing in it is a reason to lose
+// an answer.
 type usage struct {
-	Input      *int64 `json:"input_tokens"`
-	Output     *int64 `json:"output_tokens"`
-	CacheRead  *int64 `json:"cache_read_input_tokens"`
-	CacheWrite *int64 `json:"cache_creation_input_tokens"`
-	Details    *struct {
-		Thinking int64 `json:"thinking_tokens"`
+	Input      wire.Counter `json:"input_tokens"`
+	Output     wire.Counter `json:"output_tokens"`
+	CacheRead  wire.Counter `json:"cache_read_input_tokens"`
+	CacheWrite wire.Counter `json:"cache_creation_input_tokens"`
+	Details    struct {
+		Thinking wire.Counter `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (u *usage) UnmarshalJSON(raw []byte) error {
+	type plain usage
+	_ = json.Unmarshal(raw, (*plain)(u))
+	return nil
 }
 
 // counters answers the kernel's disjoint counters, which the provider's are
 // already: its input is what no cache had to do with. Thinking is a part of the
 // output.
 func (u usage) counters() kernel.Usage {
-	out := kernel.Usage{Input: count(u.Input), Output: count(u.Output), CacheRead: count(u.CacheRead), CacheWrite: count(u.CacheWrite)}
-	if u.Details != nil {
-		out.Thinking = min(count(&u.Details.Thinking), out.Output)
+	return kernel.Usage{
+		Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.CacheRead), CacheWrite: int64(u.CacheWrite),
+		Thinking: int64(min(u.Details.Thinking, u.Output)),
 	}
-	return out
-}
-
-// count reads a counter; none and a negative one are 0.
-func count(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return max(0, *n)
 }

@@ -36,6 +36,12 @@ func (p *Port) Open(conf port.Conf) (kernel.LLM, error) {
 }
 
 func (p *Port) open(conf port.Conf) (*model, error) {
+	switch {
+	case conf.Dialect != "":
+		return nil, fmt.Errorf("conf.dialect: got %q, want none: %s has one wire", conf.Dialect, Name)
+	case conf.API != "":
+		return nil, fmt.Errorf("conf.api: got %q, want none: %s has one wire", conf.API, Name)
+	}
 	s, err := p.server(conf)
 	if err != nil {
 		return nil, err
@@ -87,7 +93,7 @@ func (m *model) Call(ctx context.Context, req *kernel.Request, opts kernel.CallO
 	}
 	a, err := m.ask(bounded, out, on)
 	if err != nil {
-		return nil, m.server.Ended(ctx, bounded, err)
+		return wire.Declined(m.server.Ended(ctx, bounded, err))
 	}
 	return a, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,8 +38,12 @@ func newRig(t *testing.T) *rig {
 			v, ok := map[string]string{"ANTHROPIC_API_KEY": theKey, "ANTHROPIC_BASE_URL": r.server.URL}[name]
 			return v, ok
 		},
-		Secret: func(v string) { r.secrets = append(r.secrets, v) },
-		Warn:   func(text string) { r.warned = append(r.warned, text) },
+		Secret: func(v string) {
+			if !slices.Contains(r.secrets, v) {
+				r.secrets = append(r.secrets, v)
+			}
+		},
+		Warn: func(text string) { r.warned = append(r.warned, text) },
 	})
 	return r
 }

@@ -19,8 +19,9 @@ import (
 var counted = []string{"messages", "model", "output_config", "system", "thinking", "tool_choice", "tools"}
 
 // Count asks the provider how many tokens req takes as a prompt. The same
-// prompt is asked once while it is remembered. A server of another provider
-// that cannot count gets [port.Estimate].
+// prompt is asked once while it is remembered. Where a server cannot count, or
+// cannot now, the answer is [port.Estimate]: a count that failed would end a run
+// whose calls go through.
 func (p *Port) Count(ctx context.Context, req *kernel.Request, conf port.Conf) (int64, error) {
 	if conf.Model == "" {
 		return 0, errors.New("conf.model: got nothing, want the name of a model")
@@ -41,10 +42,17 @@ func (p *Port) Count(ctx context.Context, req *kernel.Request, conf port.Conf) (
 	}
 	n, err := m.count(ctx, prompt.JSON())
 	var failed *kernel.CallError
-	if errors.As(err, &failed) && failed.Status == http.StatusNotFound && m.server.base != home {
+	if errors.As(err, &failed) && ctx.Err() == nil && (failed.Retryable() || m.cannotCount(failed.Status)) {
+		p.warn("%s: %s did not count tokens, they were estimated", Name, m.server.base)
 		return port.Estimate(req), nil
 	}
 	return n, err
+}
+
+// cannotCount says whether a server of another provider answers so where it has
+// no such call.
+func (m *model) cannotCount(status int) bool {
+	return m.server.base != home && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented)
 }
 
 func (m *model) count(ctx context.Context, prompt []byte) (int64, error) {

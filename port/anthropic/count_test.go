@@ -54,12 +54,35 @@ func TestCountFails(t *testing.T) {
 	r := newRig(t)
 	_, err := r.port.Count(context.Background(), hello(), port.Conf{})
 	require.EqualError(t, err, "conf.model: got nothing, want the name of a model")
-	for body, want := range map[string]string{`{}`: "server: the server answered no count of tokens: {}", `{"input_tokens":-1}`: "no count of tokens", `<p>`: "no count of tokens: <p>"} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))
-		_, err := r.port.Count(context.Background(), hello(), port.Conf{Model: "m", BaseURL: server.URL})
-		require.ErrorContains(t, err, want)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer server.Close()
+	_, err = r.port.Count(context.Background(), hello(), port.Conf{Model: "m", BaseURL: server.URL})
+	require.Equal(t, kernel.Auth, failure(t, err).Kind)
+}
+
+// A count that cannot be had now ends no run: the call that it is for may well
+// go through.
+func TestACountThatFailsIsAnEstimate(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"overloaded":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(529) },
+		"too many":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) },
+		"down":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
+		"no such way": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(405) },
+		"not built":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(501) },
+		"no count":    func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{}`)) },
+		"below zero":  func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"input_tokens":-1}`)) },
+		"a page":      func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`<p>`)) },
+	} {
+		server := httptest.NewServer(answer)
+		n, err := newRig(t).port.Count(context.Background(), hello(), port.Conf{Model: "m", BaseURL: server.URL})
+		require.NoError(t, err, name)
+		require.Equal(t, port.Estimate(hello()), n, name)
 		server.Close()
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := newRig(t).port.Count(ctx, hello(), port.Conf{Model: "m", BaseURL: "http://127.0.0.1:9"})
+	require.Equal(t, kernel.Cancelled, failure(t, err).Kind)
 }
 
 // A server that resembles the provider and cannot count gets an estimate.

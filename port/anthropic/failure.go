@@ -35,5 +35,9 @@ func spoken(api *sdk.Error) (code, message string) {
 
 // inside answers an error that came with status 200.
 func inside(e wireError) error {
-	return port.Classify(port.Failure{Code: e.Type, Message: e.Message}, time.Now())
+	f := port.Failure{Code: e.Type, Message: e.Message}
+	if f.Filtered() {
+		return &wire.Refusal{Detail: e.Message}
+	}
+	return port.Classify(f, time.Now())
 }

@@ -2,6 +2,7 @@ package anthropic_test
 
 import (
 	"context"
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -30,7 +31,7 @@ func TestFailures(t *testing.T) {
 		"a wrong key":          {wiretest.Reply{Status: 401, Error: "authentication_error", Say: "invalid x-api-key " + theKey}, kernel.CallError{Kind: kernel.Auth, Message: "invalid x-api-key ***", Status: 401}},
 		"no permission":        {wiretest.Reply{Status: 403, Error: "permission_error", Say: "no"}, kernel.CallError{Kind: kernel.Auth, Message: "no", Status: 403}},
 		"an unknown model":     {wiretest.Reply{Status: 404, Error: "not_found_error", Say: "model: x"}, kernel.CallError{Kind: kernel.InvalidRequest, Message: "model: x", Status: 404}},
-		"too large":            {wiretest.Reply{Status: 413, Error: "request_too_large", Say: "big"}, kernel.CallError{Kind: kernel.InvalidRequest, Message: "big", Status: 413}},
+		"too large":            {wiretest.Reply{Status: 413, Error: "request_too_large", Say: "big"}, kernel.CallError{Kind: kernel.ContextOverflow, Message: "big", Status: 413}},
 		"a rate limit":         {wiretest.Reply{Status: 429, Error: "rate_limit_error", Say: "slow down", Header: map[string]string{"retry-after": "7"}}, kernel.CallError{Kind: kernel.RateLimited, Message: "slow down", RetryAfter: 7, Status: 429}},
 		"a long wait":          {wiretest.Reply{Status: 429, Error: "rate_limit_error", Say: "x", Header: map[string]string{"retry-after": "86400"}}, kernel.CallError{Kind: kernel.RateLimited, Message: "x", RetryAfter: 86400, Status: 429}},
 		"a wait in ms":         {wiretest.Reply{Status: 429, Error: "rate_limit_error", Say: "x", Header: map[string]string{"retry-after": "1", "retry-after-ms": "250"}}, kernel.CallError{Kind: kernel.RateLimited, Message: "x", RetryAfter: 0.25, Status: 429}},
@@ -46,7 +47,7 @@ func TestFailures(t *testing.T) {
 		"JSON of another kind": {wiretest.Reply{Raw: `{"choices":[]}`}, kernel.CallError{Kind: kernel.Server, Message: `the server answered what is no message of the Messages API: {"choices":[]}`}},
 		"an error under 200":   {wiretest.Reply{Error: "overloaded_error", Say: "busy"}, kernel.CallError{Kind: kernel.Overloaded, Message: "busy"}},
 		"an overflow of 200":   {wiretest.Reply{Error: "invalid_request_error", Say: "prompt is too long"}, kernel.CallError{Kind: kernel.ContextOverflow, Message: "prompt is too long"}},
-		"an error of no kind":  {wiretest.Reply{Error: "gremlin_error", Say: "boo"}, kernel.CallError{Kind: kernel.Unknown, Message: "boo"}},
+		"an error of no kind":  {wiretest.Reply{Error: "gremlin_error", Say: "boo"}, kernel.CallError{Kind: kernel.Server, Message: "boo"}},
 		"a block of no type":   {wiretest.Reply{Blocks: []wiretest.Block{{Raw: []byte(`{"text":"x"}`)}}}, kernel.CallError{Kind: kernel.Server, Message: `the server answered a block that cannot be read: {"text":"x"}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,10 +108,9 @@ func TestBrokenStreams(t *testing.T) {
 		"data that is no JSON":       {wiretest.Reply{Blocks: blocks, Mangle: as("content_block_delta", `<html>`)}, kernel.Server, "an event that is no JSON: <html>"},
 		"two beginnings":             {wiretest.Reply{Blocks: blocks, Mangle: as("ping", `{"type":"message_start","message":{}}`)}, kernel.Server, "message_start twice"},
 		"an end that is none":        {wiretest.Reply{Blocks: blocks, Mangle: as("message_delta", `{"type":"message_delta","delta":[]}`)}, kernel.Server, "message_delta that cannot be read"},
-		"usage that is none":         {wiretest.Reply{Blocks: blocks, Mangle: as("message_delta", `{"type":"message_delta","delta":{},"usage":{"output_tokens":"x"}}`)}, kernel.Server, "usage cannot be read"},
 		"an error behind the text":   {wiretest.Reply{Blocks: blocks, Error: "overloaded_error", Say: "busy"}, kernel.Overloaded, "busy"},
 		"an error of a quota":        {wiretest.Reply{Blocks: blocks, Error: "rate_limit_error", Say: "slow"}, kernel.RateLimited, "slow"},
-		"an error nobody knows":      {wiretest.Reply{Blocks: blocks, Error: "gremlin_error", Say: "boo"}, kernel.Unknown, "boo"},
+		"an error nobody knows":      {wiretest.Reply{Blocks: blocks, Error: "gremlin_error", Say: "boo"}, kernel.Server, "boo"},
 		"an error that echoes a key": {wiretest.Reply{Blocks: blocks, Error: "api_error", Say: "key " + theKey}, kernel.Server, "key ***"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,6 +122,77 @@ func TestBrokenStreams(t *testing.T) {
 			require.Contains(t, err.Error(), c.says)
 		})
 	}
+}
+
+// What was paid for is not lost because of what a server counts.
+func TestOddUsage(t *testing.T) {
+	for said, want := range map[string]kernel.Usage{
+		`{"output_tokens":12}`:                                     {Input: 10, Output: 12},
+		`{"output_tokens":12.0,"input_tokens":null}`:               {Input: 10, Output: 12},
+		`{"output_tokens":"x","input_tokens":7}`:                   {Input: 7, Output: 1},
+		`{"output_tokens":-3,"output_tokens_details":"x"}`:         {Input: 10, Output: 1},
+		`{"output_tokens":9,"output_tokens_details":null}`:         {Input: 10, Output: 9},
+		`{"output_tokens":9,"cache_read_input_tokens":1e3}`:        {Input: 10, Output: 9, CacheRead: 1000},
+		`{"output_tokens_details":{"thinking_tokens":1e99},"a":1}`: {Input: 10, Output: 1},
+		`7`: {Input: 10, Output: 1},
+	} {
+		r := newRig(t)
+		r.server.Reply(wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("hello")}, Mangle: func(name, data string) (string, string) {
+			switch name {
+			case "message_start":
+				return name, `{"type":"message_start","message":{"type":"message","role":"assistant","content":[],"usage":{"input_tokens":10,"output_tokens":1}}}`
+			case "message_delta":
+				return name, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":` + said + `}`
+			}
+			return name, data
+		}})
+		a, err := r.call(port.Conf{}, hello(), func(kernel.Delta) {})
+		require.NoError(t, err, said)
+		require.Equal(t, want, a.Usage, said)
+	}
+}
+
+// Blocks that the log cannot hold as they are keep their text, and go back as
+// they came where the provider takes them.
+func TestBlocksThatALogCannotHold(t *testing.T) {
+	deep := strings.Repeat(`{"a":`, 150) + "1" + strings.Repeat("}", 150)
+	for name, c := range map[string]struct {
+		raw  string
+		back bool
+	}{
+		"too deep":                  {`{"type":"server_thing","data":` + deep + `}`, true},
+		"a provider of its own":     {`{"type":"server_thing","provider":"bing","n":1}`, true},
+		"a key twice":               {`{"type":"server_thing","a":1,"a":2}`, false},
+		"thinking of a half letter": {`{"type":"thinking","thinking":"a \ud83d b","signature":"sig"}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.server.Reply(wiretest.Reply{Blocks: []wiretest.Block{{Raw: []byte(c.raw)}, wiretest.Say("so")}}, wiretest.Reply{})
+			a, err := r.call(port.Conf{NoStream: true}, hello(), nil)
+			require.NoError(t, err)
+			next := hello()
+			next.Messages = append(next.Messages, json.RawMessage(`{"content":`+string(a.Content)+`,"role":"assistant"}`), json.RawMessage(`{"content":"more","role":"user"}`))
+			_, err = r.call(port.Conf{NoStream: true}, next, nil)
+			require.NoError(t, err)
+			require.Contains(t, string(a.Content), `"raw":`)
+			require.Equal(t, c.back, strings.Contains(string(r.server.Last().Body), c.raw))
+		})
+	}
+}
+
+func TestAFilterIsARefusal(t *testing.T) {
+	r := newRig(t)
+	r.server.Reply(wiretest.Reply{Status: 400, Error: "invalid_request_error", Say: "Output blocked by content filtering policy, " + theKey})
+	a, err := r.call(port.Conf{}, hello(), nil)
+	require.NoError(t, err)
+	require.Equal(t, []any{true, "content_filter", "Output blocked by content filtering policy, ***"}, []any{a.Refused, a.RefusalKind, a.RefusalDetail})
+}
+
+func TestAnEndlessFailureKeepsItsStatus(t *testing.T) {
+	r := newRig(t)
+	r.server.Reply(wiretest.Reply{Status: 503, Raw: strings.Repeat("x", 3<<20)})
+	_, err := r.call(port.Conf{}, hello(), nil)
+	require.Equal(t, []any{kernel.Overloaded, 503}, []any{failure(t, err).Kind, failure(t, err).Status})
 }
 
 func TestACutBody(t *testing.T) {
@@ -191,7 +262,7 @@ func TestEndlessBody(t *testing.T) {
 			defer server.Close()
 			r := newRig(t)
 			_, err := r.call(port.Conf{BaseURL: server.URL}, hello(), nil)
-			require.Equal(t, &kernel.CallError{Kind: kernel.Server, Message: "the answer is longer than 67108864 bytes", Retry: new(bool)}, failure(t, err))
+			require.Equal(t, &kernel.CallError{Kind: kernel.Server, Message: "the answer is longer than knl takes: 64 MiB, and 32 MiB in one event", Retry: new(bool)}, failure(t, err))
 		})
 	}
 }
@@ -228,17 +299,19 @@ func TestABadKey(t *testing.T) {
 func TestBadConf(t *testing.T) {
 	p := anthropic.New(port.Host{})
 	for want, conf := range map[string]port.Conf{
-		`conf.model: got nothing`: {BaseURL: "http://x"},
-		`conf.base_url: got "http://x\r\nx-evil: 1", want a URL without space`:      {Model: "m", BaseURL: "http://x\r\nx-evil: 1"},
-		`conf.base_url: got "http://x y", want a URL without space`:                 {Model: "m", BaseURL: "http://x y"},
-		`conf.base_url: got "ftp://x", want http://host`:                            {Model: "m", BaseURL: "ftp://x"},
-		`conf.base_url: got "localhost:8080", want http://host`:                     {Model: "m", BaseURL: "localhost:8080"},
-		`conf.base_url: got a URL with a name or password in it`:                    {Model: "m", BaseURL: "https://user:pass@x"},
-		`conf.base_url: got "https://x?a=b", want a URL without ? and #`:            {Model: "m", BaseURL: "https://x?a=b"},
-		`conf.headers: got the name "x y", want letters, digits and -`:              {Model: "m", Headers: map[string]string{"x y": "1"}},
-		`conf.headers: got the name "x\r\ny"`:                                       {Model: "m", Headers: map[string]string{"x\r\ny": "1"}},
-		`conf.headers.x-a: got a value with a line break`:                           {Model: "m", Headers: map[string]string{"x-a": "1\r\nx-evil: 1"}},
-		`conf.headers: got "Content-Length", want none that the port writes itself`: {Model: "m", Headers: map[string]string{"Content-Length": "1"}},
+		`conf.dialect: got "vllm", want none`:                                            {Model: "m", Dialect: "vllm"},
+		`conf.api: got "responses", want none`:                                           {Model: "m", API: "responses"},
+		`conf.model: got nothing`:                                                        {BaseURL: "http://x"},
+		`conf.base_url: got "http://x\r\nx-evil: 1", want a URL without space`:           {Model: "m", BaseURL: "http://x\r\nx-evil: 1"},
+		`conf.base_url: got "http://x y", want a URL without space`:                      {Model: "m", BaseURL: "http://x y"},
+		`conf.base_url: got "ftp://x", want http://host`:                                 {Model: "m", BaseURL: "ftp://x"},
+		`conf.base_url: got "localhost:8080", want http://host`:                          {Model: "m", BaseURL: "localhost:8080"},
+		`conf.base_url: got a URL with a name or password in it`:                         {Model: "m", BaseURL: "https://user:pass@x"},
+		`conf.base_url: got "https://x" with more behind it, want a URL without ? and #`: {Model: "m", BaseURL: "https://x?a=b"},
+		`conf.headers: got the name "x y", want letters, digits and -`:                   {Model: "m", Headers: map[string]string{"x y": "1"}},
+		`conf.headers: got the name "x\r\ny"`:                                            {Model: "m", Headers: map[string]string{"x\r\ny": "1"}},
+		`conf.headers.x-a: got a value with a line break`:                                {Model: "m", Headers: map[string]string{"x-a": "1\r\nx-evil: 1"}},
+		`conf.headers: got "Content-Length", want none that the port writes itself`:      {Model: "m", Headers: map[string]string{"Content-Length": "1"}},
 	} {
 		_, err := p.Open(conf)
 		require.ErrorContains(t, err, want)

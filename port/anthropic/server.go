@@ -46,6 +46,7 @@ func (p *Port) server(conf port.Conf) (*server, error) {
 	if err := s.locate(conf.BaseURL); err != nil {
 		return nil, err
 	}
+	s.Announce()
 	s.client = sdk.NewClient(s.options()...)
 	return s, nil
 }
@@ -91,8 +92,12 @@ func (s *server) options() []option.RequestOption {
 // capped bounds the body of a response, a failure's too.
 func capped(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	res, err := next(req)
-	if err == nil {
+	switch {
+	case err != nil:
+	case res.StatusCode == http.StatusOK:
 		res.Body = wire.Cap(res.Body)
+	default:
+		res.Body = wire.Beginning(res.Body)
 	}
 	return res, err
 }
@@ -168,6 +173,9 @@ func (s *server) failure(err error, known bool) error {
 	}
 	code, message := spoken(api)
 	f := port.Failure{Status: api.StatusCode, Code: code, Message: message}
+	if f.Filtered() {
+		return &wire.Refusal{Detail: message}
+	}
 	again := ""
 	if api.Response != nil {
 		f.RetryAfter, again = wire.Waiting(api.Response.Header), api.Response.Header.Get("x-should-retry")

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,8 +46,8 @@ func (r *reader) stream(res *http.Response) (*kernel.Answer, error) {
 		}
 	}
 	switch err := events.Err(); {
-	case errors.Is(err, wire.ErrTooLong):
-		return nil, err
+	case errors.Is(err, bufio.ErrTooLong), errors.Is(err, wire.ErrTooLong):
+		return nil, wire.ErrTooLong
 	case !g.ended:
 		return nil, r.cut(err)
 	}
@@ -155,10 +156,7 @@ func (g *growing) end(ev *event) error {
 	if err := json.Unmarshal(ev.Delta, &g.message); err != nil {
 		return broken(ev.Type, "that cannot be read")
 	}
-	if ev.Usage != nil && json.Unmarshal(ev.Usage, &g.Usage) != nil {
-		return broken(ev.Type, "whose usage cannot be read")
-	}
-	return nil
+	return g.Usage.UnmarshalJSON(ev.Usage)
 }
 
 func broken(kind, how string) error {

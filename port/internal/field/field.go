@@ -75,9 +75,10 @@ func Each(raw []byte, fn func(key string, value json.RawMessage) error, path str
 }
 
 // Elements answers the elements of an array; they are parts of raw. null has
-// none.
+// none. What stands in an element is not judged: a block that a provider wrote
+// goes back to it as it came.
 func Elements(raw []byte) ([]json.RawMessage, error) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	open, err := dec.ReadToken()
 	if err != nil || open.Kind() == 'n' {
 		return nil, err

@@ -9,6 +9,8 @@
 //	Cap        a body that ends with an error behind its limit
 //	Within     a context with a call's own bounds
 //	Ended      why a call has no answer
+//	Refusal    a failure that is the provider's no
+//	Counter    tokens, as servers write them
 //
 // Nothing here knows a provider, or opens a connection.
 package wire
@@ -22,22 +24,33 @@ import (
 )
 
 // Base answers a base URL without the slash at its end. A URL that carries a
-// name, a query or a control character is refused, without its secrets in the
-// error.
+// name, a query or a control character is refused; an error shows no part of it
+// that may be secret.
 func Base(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
-	switch {
-	case err != nil || strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f }):
-		return nil, fmt.Errorf("got %q, want a URL without space or control characters", raw)
-	case u.User != nil:
+	switch shown := open(raw); {
+	case strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		return nil, fmt.Errorf("got %q, want a URL without space or control characters", shown)
+	case err == nil && u.User != nil, err != nil && strings.Contains(raw, "@"):
 		return nil, fmt.Errorf("got a URL with a name or password in it, want the key in a variable that conf.api_key_env names")
-	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return nil, fmt.Errorf("got %q, want http://host or https://host", raw)
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return nil, fmt.Errorf("got %q, want a URL without ? and #", raw)
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return nil, fmt.Errorf("got %q, want http://host or https://host", shown)
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(raw, "#"):
+		return nil, fmt.Errorf("got %q with more behind it, want a URL without ? and #", shown)
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
+	u.RawPath = strings.TrimRight(u.RawPath, "/")
 	return u, nil
+}
+
+// open answers what of a URL may be shown: nothing before an @ nor behind a ? or
+// a #.
+func open(raw string) string {
+	raw = raw[strings.LastIndex(raw, "@")+1:]
+	if i := strings.IndexAny(raw, "?#"); i >= 0 {
+		raw = raw[:i]
+	}
+	return raw
 }
 
 // written are the headers of the client itself, which another value would break.

@@ -15,8 +15,18 @@ import (
 // fit into an event.
 const MaxBody = 64 << 20
 
-// ErrTooLong is what reading behind MaxBody answers.
-var ErrTooLong = fmt.Errorf("the answer is longer than %d bytes", MaxBody)
+// ErrTooLong is what reading behind MaxBody answers. The readers of events have
+// a bound of their own for one of them.
+var ErrTooLong = fmt.Errorf("the answer is longer than knl takes: %d MiB, and 32 MiB in one event", MaxBody>>20)
+
+// Beginning bounds a body by a mebibyte and ends there as if it ended: of a
+// failure nobody reads more.
+func Beginning(body io.ReadCloser) io.ReadCloser {
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(body, 1<<20), body}
+}
 
 // Cap bounds a body by MaxBody.
 func Cap(body io.ReadCloser) io.ReadCloser { return &capped{body, MaxBody} }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,9 @@ type Line struct {
 // told what in them is secret.
 func NewLine(host port.Host, conf port.Conf, signs ...string) (Line, error) {
 	l := Line{Host: host, KeyEnv: conf.APIKeyEnv, Headers: conf.Headers, Signs: signs}
+	if strings.ContainsFunc(conf.APIKeyEnv, noName) {
+		return l, errors.New("conf.api_key_env: got what no variable is called, want the name of the variable that holds the key")
+	}
 	var err error
 	l.secrets, err = Headers(conf.Headers)
 	for _, secret := range l.secrets {
@@ -33,6 +37,16 @@ func NewLine(host port.Host, conf port.Conf, signs ...string) (Line, error) {
 	}
 	return l, err
 }
+
+// noName says whether the name of a variable cannot hold r: people put the key
+// itself there.
+func noName(r rune) bool {
+	return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+}
+
+// Announce tells the masker the key before a call needs it: what is printed or
+// recorded until then must not show it.
+func (l *Line) Announce() { l.tell(l.Env(l.KeyEnv)) }
 
 // Env answers a variable of the environment without the space around it.
 func (l *Line) Env(name string) string {
@@ -74,14 +88,34 @@ func (l *Line) Signed() bool {
 }
 
 // Ended is the package's Ended without the line's secrets: an error is
-// recorded.
-func (l *Line) Ended(outer, inner context.Context, err error) *kernel.CallError {
+// recorded. A refusal stays one.
+func (l *Line) Ended(outer, inner context.Context, err error) error {
+	var refusal *Refusal
+	if errors.As(err, &refusal) && outer.Err() == nil {
+		return &Refusal{l.Hide(&kernel.CallError{Message: refusal.Detail}).Message}
+	}
 	return l.Hide(Ended(outer, inner, err))
 }
 
 // Hide answers an error without the line's secrets.
 func (l *Line) Hide(err *kernel.CallError) *kernel.CallError {
 	return Hide(err, append([]string{l.Env(l.KeyEnv)}, l.secrets...))
+}
+
+// Refusal is a failure that is a refusal: a filter stopped the prompt or the
+// answer.
+type Refusal struct{ Detail string }
+
+// Error answers what the provider said.
+func (e *Refusal) Error() string { return e.Detail }
+
+// Declined answers the Answer that a refusal is, and every other error as it is.
+func Declined(err error) (*kernel.Answer, error) {
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		return port.Refusal(refusal.Detail), nil
+	}
+	return nil, err
 }
 
 // Warner tells a host each text once.

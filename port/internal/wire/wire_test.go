@@ -28,8 +28,25 @@ func TestBase(t *testing.T) {
 		_, err := wire.Base(raw)
 		require.Error(t, err, raw)
 	}
-	_, err := wire.Base("https://name:canary@x")
-	require.NotContains(t, err.Error(), "canary")
+	for raw, want := range map[string]string{
+		"https://name:canary@x":        "got a URL with a name or password in it",
+		"https://name:canary word@x":   `got "x", want a URL without space`,
+		"https://name:canary%zz@x":     "got a URL with a name or password in it",
+		"name:canary@x":                `got "x", want http://host`,
+		"https://x/v1?key=canary":      `got "https://x/v1" with more behind it, want a URL without ? and #`,
+		"https://x/v1?key=canary word": `got "https://x/v1", want a URL without space`,
+		"https://x/v1#canary":          `got "https://x/v1" with more behind it`,
+		"127.0.0.1:8000":               `got "127.0.0.1:8000", want http://host or https://host`,
+		"127.0.0.1:8000/v1?key=canary": `got "127.0.0.1:8000/v1", want http://host`,
+		"https://x/a%zz?canary":        `got "https://x/a%zz", want http://host`,
+	} {
+		_, err := wire.Base(raw)
+		require.ErrorContains(t, err, want, raw)
+		require.NotContains(t, err.Error(), "canary")
+	}
+	u, err := wire.Base("https://x/a%2Fb/v1/")
+	require.NoError(t, err)
+	require.Equal(t, "https://x/a%2Fb/v1", u.String())
 }
 
 func TestHeaders(t *testing.T) {
@@ -42,6 +59,11 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+func TestAKeyInPlaceOfItsVariableIsNotRepeated(t *testing.T) {
+	_, err := wire.NewLine(port.Host{}, port.Conf{APIKeyEnv: "sk-canary"})
+	require.EqualError(t, err, "conf.api_key_env: got what no variable is called, want the name of the variable that holds the key")
+}
+
 // The masker hears of a secret before anything is sent, and no error repeats it.
 func TestLine(t *testing.T) {
 	var told []string
@@ -52,13 +74,22 @@ func TestLine(t *testing.T) {
 	l, err := wire.NewLine(host, port.Conf{APIKeyEnv: "K", Headers: map[string]string{"X-Api-Key": "canary-1234"}}, "x-api-key")
 	require.NoError(t, err)
 	require.Equal(t, []string{"canary-1234"}, told)
+	l.Announce()
+	require.Equal(t, []string{"canary-1234", "canary-5678"}, told)
+	told = told[:1]
 	key, err := l.Key()
 	require.NoError(t, err)
 	require.Equal(t, "canary-5678", key)
 	require.Equal(t, []string{"canary-1234", "canary-5678"}, told)
 	require.True(t, l.Signed())
 	ctx := context.Background()
-	require.Equal(t, "got *** and ***", l.Ended(ctx, ctx, errors.New("got canary-1234 and canary-5678")).Message)
+	require.EqualError(t, l.Ended(ctx, ctx, errors.New("got canary-1234 and canary-5678")), "transport: got *** and ***")
+	refused := l.Ended(ctx, ctx, &wire.Refusal{Detail: "not canary-1234"})
+	a, err := wire.Declined(refused)
+	require.NoError(t, err)
+	require.Equal(t, []any{true, "content_filter", "not ***"}, []any{a.Refused, a.RefusalKind, a.RefusalDetail})
+	_, err = wire.Declined(errors.New("reset"))
+	require.EqualError(t, err, "reset")
 
 	l, err = wire.NewLine(port.Host{}, port.Conf{APIKeyEnv: "K"}, "x-api-key")
 	require.NoError(t, err)

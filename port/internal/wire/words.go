@@ -58,3 +58,15 @@ func Cut(err error) *kernel.CallError {
 	}
 	return &kernel.CallError{Kind: kernel.Transport, Message: message}
 }
+
+// Counter is a count of tokens as a server writes it: a number, whole or not.
+// Anything else leaves it as it is.
+type Counter int64
+
+// UnmarshalJSON implements json.Unmarshaler. It never fails.
+func (c *Counter) UnmarshalJSON(raw []byte) error {
+	if n, err := strconv.ParseFloat(string(raw), 64); err == nil && n >= 0 && n < 1<<53 {
+		*c = Counter(n)
+	}
+	return nil
+}

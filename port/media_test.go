@@ -1,0 +1,79 @@
+package port_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/port"
+)
+
+var dialects = []port.Target{{Dialect: port.Anthropic}, {Dialect: port.OpenAI}, {Dialect: port.Responses}}
+
+func bodyWith(t *testing.T, target port.Target, messages ...string) string {
+	t.Helper()
+	req := &kernel.Request{}
+	for _, m := range messages {
+		req.Messages = append(req.Messages, json.RawMessage(m))
+	}
+	wire, err := port.Lower(target, req, port.Conf{Model: "m", MaxTokens: 9})
+	require.NoError(t, err)
+	require.NoError(t, port.Check(target, wire.Body))
+	return string(wire.Body)
+}
+
+// An image is an image however it is spelled, in what a user says and in what a
+// tool answers.
+func TestAnImageInOtherSpellings(t *testing.T) {
+	neutral := `{"source":{"data":"aGk=","media_type":"image/png","type":"base64"},"type":"image"}`
+	linked := `{"type":"image","source":{"type":"url","url":"https://x/y.png"}}`
+	for spelling, want := range map[string]string{
+		`{"type":"image","data":"aGk=","mimeType":"image/png"}`:                      neutral,
+		`{"type":"image","data":"aGk=","media_type":"image/png"}`:                    neutral,
+		`{"type":"image_url","image_url":{"url":"data:image/png;base64,aGk="}}`:      neutral,
+		`{"type":"image_url","image_url":"data:image/png;base64,aGk="}`:              neutral,
+		`{"type":"image_url","image_url":{"url":"https://x/y.png","detail":"high"}}`: linked,
+	} {
+		for _, target := range dialects {
+			said := func(block string) string { return `{"content":[` + block + `],"role":"user"}` }
+			require.Equal(t, bodyWith(t, target, said(want)), bodyWith(t, target, said(spelling)), spelling)
+
+			call := `{"content":[{"id":"a","input":{},"name":"look","type":"tool_use"}],"role":"assistant"}`
+			result := func(block string) []string {
+				events := []*kernel.Event{
+					{Kind: kernel.LLMResponse, Beat: "1", Data: json.RawMessage(`{"content":[{"id":"a","input":{},"name":"look","type":"tool_use"}]}`)},
+					{Kind: kernel.ToolResult, Beat: "1", Data: json.RawMessage(`{"call_id":"a","ok":true,"result":[` + block + `]}`)},
+				}
+				messages := kernel.FoldEvents(events, nil).Messages
+				require.Len(t, messages, 2)
+				return []string{`{"content":"look","role":"user"}`, call, string(messages[1])}
+			}
+			require.Equal(t, bodyWith(t, target, result(want)...), bodyWith(t, target, result(spelling)...), spelling)
+		}
+	}
+}
+
+// The bytes of an image that cannot be read are no text for a model.
+func TestAnImageThatCannotBeRead(t *testing.T) {
+	bytes := strings.Repeat("iVBORw0K", 1000)
+	for _, block := range []string{
+		`{"type":"image","source":{"type":"base64","mediaType":"image/png","data":"` + bytes + `"}}`,
+		`{"type":"image","source":"` + bytes + `"}`,
+		`{"type":"image_url","image_url":"` + bytes + `"}`,
+		`{"type":"input_image","image_url":"data:image/png;base64,` + bytes + `"}`,
+		`{"type":"image","text":7,"data":"` + bytes + `"}`,
+	} {
+		for _, target := range dialects {
+			body := bodyWith(t, target, `{"content":[`+block+`,{"type":"text","text":"what is it?"}],"role":"user"}`)
+			require.NotContains(t, body, "iVBOR", block)
+			require.Contains(t, body, "whose source cannot be read: want source = ", block)
+			require.Contains(t, body, "what is it?")
+		}
+	}
+	for _, target := range dialects { // a record that is only called so is shown
+		require.Contains(t, bodyWith(t, target, `{"content":[{"type":"document","title":"minutes"}],"role":"user"}`), `minutes`)
+	}
+}
