@@ -46,8 +46,7 @@ func (l *legal) same(word string) string {
 
 // fresh answers a wire form of word that was never answered before.
 func (l *legal) fresh(word string) string {
-	base := l.mended(word)
-	wire := base[:min(len(base), l.limit)]
+	base, wire := l.mended(word), l.stem(word)
 	for n := 2; ; n++ {
 		if _, taken := l.taken[wire]; !taken {
 			break
@@ -69,8 +68,11 @@ func (l *legal) mended(word string) string {
 	return l.empty
 }
 
-// isLegal says whether word stays what it is.
-func (l *legal) isLegal(word string) bool { return len(word) <= l.limit && legalWord.MatchString(word) }
+// stem answers what of a word a provider takes.
+func (l *legal) stem(word string) string {
+	stem := l.mended(word)
+	return stem[:min(len(stem), l.limit)]
+}
 
 // changed answers the words whose wire form differs: wire form → word.
 func (l *legal) changed() map[string]string {

@@ -1,27 +1,28 @@
 package port
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
 // ToolNames answers what every provider takes for each of names, in their
-// order: the name itself where it is legal, else what [Lower] would make of it.
-// No two names become one, and the same set gives the same answer in any order.
+// order: a legal name itself, another one its legal letters. Where two would be
+// one, each that is not legal gets a mark of its own behind it, so that a name
+// that stood for one tool never comes to stand for another when tools are added.
 func ToolNames(names []string) []string {
 	l := newLegal(nameLimit, "tool")
-	sorted := slices.Sorted(slices.Values(names))
-	for _, name := range sorted {
-		if l.isLegal(name) {
-			l.same(name)
-		}
-	}
-	for _, name := range sorted {
-		l.same(name)
+	heirs := map[string]int{} // by what names would become
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		heirs[l.stem(name)]++
 	}
 	out := make([]string, len(names))
 	for i, name := range names {
-		out[i] = l.same(name)
+		if out[i] = l.stem(name); out[i] != name && heirs[out[i]] > 1 {
+			mark := fmt.Sprintf("-%x", sha256.Sum256([]byte(name)))[:9]
+			out[i] = out[i][:min(len(out[i]), nameLimit-len(mark))] + mark
+		}
 	}
 	return out
 }

@@ -13,10 +13,13 @@ func TestToolNames(t *testing.T) {
 	for _, c := range []struct{ names, want []string }{
 		{nil, []string{}},
 		{[]string{"read", "Write-2"}, []string{"read", "Write-2"}},
-		{[]string{"fs/read", "fs.read", "fs_read"}, []string{"fs_read-3", "fs_read-2", "fs_read"}},
-		{[]string{"fs_read", "fs.read", "fs/read"}, []string{"fs_read", "fs_read-2", "fs_read-3"}},
-		{[]string{"日本", "...", "tool"}, []string{"tool-3", "tool-2", "tool"}},
-		{[]string{long, long + "b"}, []string{long[:64], long[:62] + "-2"}},
+		{[]string{"fs.read"}, []string{"fs_read"}},
+		{[]string{"fs/read", "fs.read", "fs_read"}, []string{"fs_read-96379919", "fs_read-4074bc02", "fs_read"}},
+		{[]string{"fs_read", "fs.read", "fs/read"}, []string{"fs_read", "fs_read-4074bc02", "fs_read-96379919"}},
+		{[]string{"fs.read", "fs/read"}, []string{"fs_read-4074bc02", "fs_read-96379919"}},
+		{[]string{"日本", "..."}, []string{"tool-cf2abf0c", "tool-ab5df625"}},
+		{[]string{long}, []string{long[:64]}},
+		{[]string{long, long + "b"}, []string{long[:55] + "-6bd5e503", long[:55] + "-ffe7dc5b"}},
 	} {
 		assert.Equal(t, c.want, ToolNames(c.names), "%q", c.names)
 	}

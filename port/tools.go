@@ -34,7 +34,7 @@ func (l *lowering) readTools(raws []json.RawMessage) error {
 		if i > 0 && l.tools[i-1].name == t.name {
 			return fmt.Errorf("tools: two tools are named %q, want each name once", t.name)
 		}
-		if l.names.isLegal(t.name) {
+		if l.names.stem(t.name) == t.name {
 			l.names.same(t.name)
 		}
 	}
