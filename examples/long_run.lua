@@ -9,7 +9,7 @@
 local knl, policy, ports = require("knl"), require("policy"), require("ports")
 
 local beats = tonumber(arg[1]) or 40
-local conf = { context_window = 2000 }                     -- small, so that the example shows something
+local conf = { context_window = 2000, max_tokens = 500 }   -- small, so that the example shows something
 local port = ports.default(ports.script(function(request, ctx)
   local last = request.messages[#request.messages].content
   if type(last) == "string" and last:find("summary", 1, true) then

@@ -19,6 +19,7 @@ end
 local function handed(s, answers, timeout)
   local given, i = {}, 0
   timeout.measure = function(result) return result.took end
+  timeout.floor = timeout.floor or math.min(1, timeout.ceiling or 1)
   local verify = policy.verdict{ timeout = timeout, run = function(seconds)
     i = i + 1
     given[i] = seconds
@@ -53,6 +54,17 @@ describe("policy.verdict{ timeout }", function()
 
   it("gives at least floor seconds", function()
     assert.same({ 60, 1 }, handed(fresh(), { { 0 }, { 1 } }, { first = 60 }))
+    for first, want in pairs{ [300] = 60, [60] = 60, [5] = 5 } do
+      local given = {}
+      local verify = policy.verdict{
+        timeout = { first = first, measure = function() return 0.5 end },
+        run = function(seconds) given[#given + 1] = seconds return { ok = false } end,
+      }
+      local s = fresh()
+      verify(s, knl.beat(s, device))
+      verify(s, knl.beat(s, device))
+      assert.same({ first, want }, given)
+    end
     assert.same({ 60, 15 }, handed(fresh(), { { 2 }, { 1 } }, { first = 60, floor = 15 }))
   end)
 

@@ -17,8 +17,9 @@
 -- timeout hands run a number of seconds to keep to: as given, or as { first,
 -- factor?, floor?, ceiling?, measure? } derived from the checks recorded since the
 -- last beats began, or from the newest check when that is older: factor (2) times
--- the longest of them, at least floor (1) and at most ceiling (3600); first when
--- there are none. A check that was cut (timed_out in its answer) counts as the
+-- the longest of them, at least floor (60, or first when that is less: a check that
+-- fails at once says little of the next) and at most ceiling (3600); first when there
+-- are none. A check that was cut (timed_out in its answer) counts as the
 -- time it was given, so the next one has more. measure(result) says how many
 -- seconds a check took when the clock would not; the record then holds seconds.
 --
@@ -46,7 +47,7 @@ local T = require("lshape").t
 local PLACE = "policy.verdict"
 local KIND = "verify"
 local FACTOR = 2 -- times the longest check
-local FLOOR, CEILING = 1, 3600 -- seconds
+local FLOOR, CEILING = 60, 3600 -- seconds
 local WITHIN = 8 -- beats whose checks count
 
 local M = {}
@@ -54,7 +55,7 @@ local M = {}
 local timeout_opts = T.shape({
   first = T.number:describe("seconds for a check that has none before it"),
   factor = T.number:describe("times the longest check (2)"):is_optional(),
-  floor = T.number:describe("seconds at least (1)"):is_optional(),
+  floor = T.number:describe("seconds at least (60, or first when that is less)"):is_optional(),
   ceiling = T.number:describe("seconds at most (3600, or first when that is more)"):is_optional(),
   measure = options.callable:describe("says how many seconds a check took"):is_optional(),
 }, { open = false })
@@ -239,7 +240,7 @@ local function timeout_of(timeout)
   for _, name in ipairs{ "first", "factor", "floor", "ceiling" } do
     check_seconds("timeout." .. name, timeout[name])
   end
-  local floor = timeout.floor or math.min(FLOOR, timeout.ceiling or FLOOR)
+  local floor = timeout.floor or math.min(FLOOR, timeout.first, timeout.ceiling or FLOOR)
   local least = math.max(timeout.first, floor)
   if timeout.ceiling and timeout.ceiling < least then
     options.fail(PLACE, "timeout.ceiling must be at least first and floor, %g, got %g", least,
