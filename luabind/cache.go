@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -92,7 +93,17 @@ func compileNew(name, source string) (p *lua.FunctionProto, err error) {
 	if err != nil {
 		return nil, syntaxError(name, source, err)
 	}
+	fitted(p)
 	return p, nil
+}
+
+// fitted gives a function and those in it lists of their own size: the compiler
+// leaves 12 KB for the instructions of each, however few there are.
+func fitted(p *lua.FunctionProto) {
+	p.Code, p.DbgSourcePositions = slices.Clone(p.Code), slices.Clone(p.DbgSourcePositions)
+	for _, inner := range p.FunctionPrototypes {
+		fitted(inner)
+	}
 }
 
 // withoutShebang makes a first line "#!…" a comment, keeping the line count.
