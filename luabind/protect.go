@@ -1,7 +1,6 @@
 package luabind
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -258,7 +257,7 @@ func luaWrite(l *lua.LState) int {
 		case lua.LNumber:
 			text.WriteString(numberText(float64(v)))
 		default:
-			raiseAt(l, 1, fmt.Sprintf("io.write: argument %d: got %s, want a string or a number", i, show(v)))
+			raiseAt(l, 1, "io.write: argument %d: got %s, want a string or a number", i, show(v))
 		}
 	}
 	toStdout(l, "io.write", text.String())
