@@ -51,12 +51,12 @@ const (
 var dialects = []dialect{
 	{name: "anthropic", model: "anthropic:claude-sonnet-4-5", env: "ANTHROPIC_BASE_URL=%s", says: anthropicSays, taped: "batch", counts: byServer},
 	{name: "anthropic whole", model: "anthropic:claude-sonnet-4-5", env: "ANTHROPIC_BASE_URL=%s", conf: `{ stream = false }`, says: anthropicSays, taped: "backoff", counts: byServer, thinks: true},
-	{name: "openai chat", model: "openai:gpt-4.1", env: "OPENAI_BASE_URL=%s/v1", conf: `{ dialect = "openai" }`, says: openaiSays, taped: "long_run", counts: byVocabulary},
-	{name: "openai responses", model: "openai:gpt-5", env: "OPENAI_BASE_URL=%s/v1", conf: `{ dialect = "openai", api = "responses" }`, says: openaiSays, taped: "coding_loop", counts: byVocabulary, thinks: true},
-	{name: "vllm", model: "openai:qwen3", env: "OPENAI_BASE_URL=%s/vllm/v1", says: openaiSays, taped: "fix_the_build"},
-	{name: "llamacpp", model: "llamacpp:qwen3", conf: `{ base_url = "%s/llamacpp/v1" }`, says: openaiSays, taped: "research"},
-	{name: "ollama", model: "ollama:qwen3", conf: `{ base_url = "%s/ollama/v1" }`, says: openaiSays, taped: "nudge", counts: withThoughts, thinks: true},
-	{name: "openrouter", model: "openrouter:some/model", conf: `{ base_url = "%s/openrouter/v1" }`, says: openaiSays, taped: "hello"},
+	{name: "openai chat", model: "openai:gpt-4.1", env: "OPENAI_BASE_URL=%s/v1", says: openaiSays, taped: "long_run", counts: byVocabulary},
+	{name: "openai responses", model: "openai:gpt-5", env: "OPENAI_BASE_URL=%s/v1", conf: `{ api = "responses" }`, says: openaiSays, taped: "coding_loop", counts: byVocabulary, thinks: true},
+	{name: "vllm", model: "vllm:qwen3", env: "VLLM_BASE_URL=%s/vllm/v1", says: openaiSays, taped: "fix_the_build"},
+	{name: "llamacpp", model: "llamacpp:qwen3", env: "LLAMACPP_BASE_URL=%s/llamacpp/v1", says: openaiSays, taped: "research"},
+	{name: "ollama", model: "ollama:qwen3", env: "OLLAMA_BASE_URL=%s/ollama/v1", says: openaiSays, taped: "nudge", counts: withThoughts, thinks: true},
+	{name: "openrouter", model: "openrouter:some/model", env: "OPENROUTER_BASE_URL=%s/openrouter/v1", says: openaiSays, taped: "hello"},
 }
 
 // loop is an example, which every dialect runs.

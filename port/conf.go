@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 
+	"github.com/knl-run/knl/kernel"
 	"github.com/knl-run/knl/port/internal/field"
 )
 
@@ -30,9 +31,11 @@ type Conf struct {
 	ResponseFormat json.RawMessage // object as OpenAI Chat Completions spells it
 }
 
-// Thinking asks a model to reason before it answers.
+// Thinking asks a model to reason before it answers, or not to. The zero value
+// leaves it to the model.
 type Thinking struct {
 	On           bool
+	Off          bool   // thinking = false
 	Effort       string // one of Efforts
 	BudgetTokens int64
 }
@@ -75,6 +78,22 @@ func (c Conf) with(path string, raw json.RawMessage) (Conf, error) {
 	o := field.Open(path, raw, sampling)
 	c.readSampling(o)
 	return c, o.Err()
+}
+
+// For answers c as the call of req has it: what the request's params say over
+// it, and over them what filters set.
+func (c Conf) For(req *kernel.Request) (Conf, error) {
+	c, err := c.with("params", req.Params)
+	if err != nil {
+		return c, err
+	}
+	set := field.Map{}
+	for key, v := range req.Extra {
+		if isSampling(key) {
+			set[key] = v
+		}
+	}
+	return c.with("request", set.JSON())
 }
 
 func (c *Conf) readSampling(o *field.Object) {
@@ -133,12 +152,12 @@ func readThinking(o *field.Object, t *Thinking) {
 	switch {
 	case raw == nil:
 	case field.KindOf(raw) == 't':
-		t.On = true
+		t.On, t.Off = true, false
 	case field.KindOf(raw) == 'f':
-		*t = Thinking{}
+		*t = Thinking{Off: true}
 	case field.KindOf(raw) == '{':
 		in := field.Open(o.Path("thinking"), raw, []string{"effort", "budget_tokens"})
-		t.On = true
+		t.On, t.Off = true, false
 		in.OneOf("effort", &t.Effort, Efforts)
 		in.Whole("budget_tokens", &t.BudgetTokens, 1)
 		o.Take(in.Err())

@@ -43,7 +43,7 @@ func (l *lowering) anthropicBlock(p part) json.RawMessage {
 	case ownPart:
 		return p.raw
 	case mediaPart:
-		return field.Map{"source": p.source, "type": field.Quoted(p.block)}.JSON()
+		return anthropicMedia(p)
 	case usePart:
 		return field.Map{"id": field.Quoted(p.wire), "input": p.input, "name": field.Quoted(l.names.same(p.name)), "type": field.Quoted("tool_use")}.JSON()
 	case resultPart:
@@ -54,6 +54,28 @@ func (l *lowering) anthropicBlock(p part) json.RawMessage {
 		return f.JSON()
 	}
 	return textBlock(p.text)
+}
+
+// anthropicMedia answers an image, or a document with what it says of itself. The
+// provider wants it said that text is text.
+func anthropicMedia(p part) json.RawMessage {
+	f := field.Map{"source": p.source, "type": field.Quoted(p.block)}
+	if s, _ := p.origin(); s.Type == "text" && s.MediaType == "" {
+		f["source"] = field.Map{"data": field.Quoted(s.Data), "media_type": field.Quoted("text/plain"), "type": field.Quoted("text")}.JSON()
+	}
+	if p.block != "document" {
+		return f.JSON()
+	}
+	about := p.about()
+	for key, text := range map[string]string{"title": about.Title, "context": about.Context} {
+		if !blank(text) {
+			f[key] = field.Quoted(text)
+		}
+	}
+	if about.Citations.Kind() == '{' {
+		f["citations"] = json.RawMessage(about.Citations)
+	}
+	return f.JSON()
 }
 
 func textBlock(text string) json.RawMessage {
@@ -180,7 +202,11 @@ func anthropicFormat(raw json.RawMessage, output field.Map) error {
 	case f.Type != "json_schema" || field.KindOf(f.JSONSchema.Schema) != '{':
 		return fmt.Errorf("response_format: got type %q, want \"json_schema\" with json_schema.schema: anthropic takes no other", f.Type)
 	}
-	output["format"] = field.Map{"schema": f.JSONSchema.Schema, "type": field.Quoted("json_schema")}.JSON()
+	schema, err := closedSchema("response_format.json_schema.schema", f.JSONSchema.Schema)
+	if err != nil {
+		return err
+	}
+	output["format"] = field.Map{"schema": schema, "type": field.Quoted("json_schema")}.JSON()
 	return nil
 }
 

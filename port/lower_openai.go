@@ -154,14 +154,17 @@ func chatContent(parts []part) json.RawMessage { return contentOf(parts, textBlo
 // contentOf answers text where it can, which every server takes, and parts where
 // it must, as text and media write them.
 func contentOf(parts []part, text func(string) json.RawMessage, media func(part) json.RawMessage) json.RawMessage {
-	items := make([]json.RawMessage, len(parts))
+	var items []json.RawMessage
 	plain := true
-	for i, p := range parts {
-		if p.kind == mediaPart {
-			items[i], plain = media(p), false
-		} else {
-			items[i] = text(p.text)
+	for _, p := range parts {
+		if p.kind != mediaPart {
+			items = append(items, text(p.text))
+			continue
 		}
+		if about := p.about(); p.isFile() && !blank(about.Context) {
+			items = append(items, text(about.Context))
+		}
+		items, plain = append(items, media(p)), false
 	}
 	if plain {
 		return field.Quoted(strings.Join(texts(parts), joint))
@@ -169,25 +172,71 @@ func contentOf(parts []part, text func(string) json.RawMessage, media func(part)
 	return field.Array(items)
 }
 
+// about is what a document says of itself beside its source.
+type about struct {
+	Title     string         `json:"title"`
+	Context   string         `json:"context"`
+	Citations jsontext.Value `json:"citations"`
+}
+
+func (p part) about() (a about) {
+	_ = jsonv2.Unmarshal(p.raw, &a)
+	return a
+}
+
+// origin answers the source of a medium, and its URL, which may hold the bytes.
+func (p part) origin() (s mediaSource, url string) {
+	_ = jsonv2.Unmarshal(p.source, &s)
+	if s.Type == "base64" {
+		return s, "data:" + s.MediaType + ";base64," + s.Data
+	}
+	return s, s.URL
+}
+
+// isFile says whether a medium is a document that is no text.
+func (p part) isFile() bool {
+	s, _ := p.origin()
+	return p.block == "document" && s.Type != "text"
+}
+
+// written answers a document of text with what it says of itself before it.
+func (a about) written(data string) string {
+	var texts []string
+	for _, text := range []string{a.Title, a.Context, data} {
+		if !blank(text) {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, joint)
+}
+
+// filename answers what a file is called. The provider reads from the end of a name
+// what is in it.
+func (a about) filename(mediaType string) json.RawMessage {
+	name := a.Title
+	if blank(name) {
+		name = "document"
+	}
+	if mediaType == "application/pdf" && !strings.HasSuffix(strings.ToLower(name), ".pdf") {
+		name += ".pdf"
+	}
+	return field.Quoted(name)
+}
+
 // chatMedia answers an image or document part. A document that the wire has no
 // form for stands as the text that names it.
 func chatMedia(p part) json.RawMessage {
-	var s mediaSource
-	_ = jsonv2.Unmarshal(p.source, &s)
-	url := s.URL
-	if s.Type == "base64" {
-		url = "data:" + s.MediaType + ";base64," + s.Data
-	}
+	s, url := p.origin()
 	switch {
 	case p.block == "image":
 		return field.Map{"image_url": field.Map{"url": field.Quoted(url)}.JSON(), "type": field.Quoted("image_url")}.JSON()
 	case s.Type == "base64":
-		file := field.Map{"file_data": field.Quoted(url), "filename": field.Quoted("document")}
+		file := field.Map{"file_data": field.Quoted(url), "filename": p.about().filename(s.MediaType)}
 		return field.Map{"file": file.JSON(), "type": field.Quoted("file")}.JSON()
 	case s.Type == "text":
-		return textBlock(s.Data)
+		return textBlock(p.about().written(s.Data))
 	}
-	return textBlock("Document: " + url)
+	return textBlock(about{Title: p.about().Title}.written("Document: " + url))
 }
 
 func (l *lowering) chatTools(body field.Map) {
@@ -232,11 +281,20 @@ func (l *lowering) chatParams(body field.Map) {
 	if c.ResponseFormat != nil {
 		body["response_format"] = c.ResponseFormat
 	}
-	switch {
-	case !c.Thinking.On:
-	case c.Thinking.Effort != "":
-		body["reasoning_effort"] = field.Quoted(c.Thinking.Effort)
-	default:
-		body["reasoning_effort"] = field.Quoted("medium")
+	if effort := c.Thinking.effort(); effort != "" {
+		body["reasoning_effort"] = field.Quoted(effort)
 	}
+}
+
+// effort answers what OpenAI calls an effort; empty: nothing is asked.
+func (t Thinking) effort() string {
+	switch {
+	case t.Off:
+		return "none"
+	case t.On && t.Effort == "":
+		return "medium"
+	case t.On:
+		return t.Effort
+	}
+	return ""
 }

@@ -116,19 +116,14 @@ func inputText(text string) json.RawMessage {
 }
 
 func inputMedia(p part) json.RawMessage {
-	var s mediaSource
-	_ = jsonv2.Unmarshal(p.source, &s)
-	url := s.URL
-	if s.Type == "base64" {
-		url = "data:" + s.MediaType + ";base64," + s.Data
-	}
+	s, url := p.origin()
 	switch {
 	case p.block == "image":
 		return field.Map{"detail": field.Quoted("auto"), "image_url": field.Quoted(url), "type": field.Quoted("input_image")}.JSON()
 	case s.Type == "base64":
-		return field.Map{"file_data": field.Quoted(url), "filename": field.Quoted("document"), "type": field.Quoted("input_file")}.JSON()
+		return field.Map{"file_data": field.Quoted(url), "filename": p.about().filename(s.MediaType), "type": field.Quoted("input_file")}.JSON()
 	case s.Type == "text":
-		return inputText(s.Data)
+		return inputText(p.about().written(s.Data))
 	}
 	return field.Map{"file_url": field.Quoted(url), "type": field.Quoted("input_file")}.JSON()
 }
@@ -175,11 +170,7 @@ func (l *lowering) responsesParams(body field.Map) error {
 	if c.MaxTokens > 0 {
 		body["max_output_tokens"] = field.Whole(c.MaxTokens)
 	}
-	if c.Thinking.On {
-		effort := c.Thinking.Effort
-		if effort == "" {
-			effort = "medium"
-		}
+	if effort := c.Thinking.effort(); effort != "" {
 		body["reasoning"] = field.Map{"effort": field.Quoted(effort)}.JSON()
 	}
 	if c.ResponseFormat == nil {

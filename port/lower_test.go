@@ -65,7 +65,8 @@ var lowered = map[string]struct {
 		`{"content":[{"id":"a","input":{},"name":"shot","type":"tool_use"}],"role":"assistant"}`,
 		`{"content":[{"content":[`+textBlock("here")+`,`+picture+`],"tool_use_id":"a","type":"tool_result"},`+paper+`,`+linked+`],"role":"user"}`,
 	), port.Conf{Model: "m"}},
-	"thinking": {tools(requestOf(ask, thinkRead, gotRead), readTool), port.Conf{Model: "m", Thinking: port.Thinking{On: true, BudgetTokens: 2000}}},
+	"documents": {requestOf(`{"content":[{"source":{"data":"plain","type":"text"},"title":"Plan","type":"document"},{"context":"of 2020","source":{"data":"aGk=","media_type":"application/pdf","type":"base64"},"title":"Plan","type":"document"}],"role":"user"}`), port.Conf{Model: "m"}},
+	"thinking":  {tools(requestOf(ask, thinkRead, gotRead), readTool), port.Conf{Model: "m", Thinking: port.Thinking{On: true, BudgetTokens: 2000}}},
 	"escalated": {
 		tools(requestOf(ask, thinkRead, gotRead), readTool),
 		port.Conf{Model: "stronger", Thinking: port.Thinking{On: true, BudgetTokens: 2000, Effort: "high"}},

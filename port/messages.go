@@ -23,7 +23,7 @@ type partKind int
 
 const (
 	textPart   partKind = iota // text
-	mediaPart                  // block: "image" or "document"; source
+	mediaPart                  // block: "image" or "document"; source; raw: the block, for what a document says of itself
 	usePart                    // id, name, input
 	resultPart                 // id, content, failed
 	ownPart                    // raw: a block of the target itself, sent as it came; slot: where it goes
@@ -175,7 +175,7 @@ func (l *lowering) part(raw json.RawMessage, role, at string) []part {
 		return nil
 	}
 	if block, source := media(raw); source != nil {
-		return []part{{kind: mediaPart, at: at, block: block, source: source}}
+		return []part{{kind: mediaPart, at: at, block: block, source: source, raw: raw}}
 	}
 	return said(legible(raw), at)
 }

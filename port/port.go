@@ -30,6 +30,17 @@ type Host struct {
 	Warn   func(text string)                // is told, once each, what a model was not asked because it does not take it
 }
 
+// Place says where a port of a real provider looks for a key and an address when
+// a conf names none. A field that is empty is one that it has no use for.
+type Place struct {
+	KeyVariable  string
+	BaseVariable string
+	Base         string // where the server is when BaseVariable does not say
+}
+
+// Placed is a Port that has a place. Both adapters are.
+type Placed interface{ Place() Place }
+
 // Profile is what a model can do. Sizes are tokens.
 type Profile struct {
 	ContextWindow int64 // prompt and completion together
@@ -63,10 +74,4 @@ func (r Registry) Providers() []string {
 	}
 	sort.Strings(names)
 	return names
-}
-
-// Estimate answers the bytes of the canonical request divided by four, rounded
-// up: a guess at its tokens where nobody can count them.
-func Estimate(req *kernel.Request) int64 {
-	return int64(req.Size()+3) / 4
 }

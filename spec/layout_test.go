@@ -102,7 +102,7 @@ var imports = map[string]rule{
 	},
 	"port/internal/wire": {may: "kernel port"},
 	"port/openai": {
-		may: "kernel port port/internal/field port/internal/wire github.com/openai/openai-go/v3/packages/ssestream github.com/tiktoken-go/tokenizer " +
+		may: "kernel port port/internal/field port/internal/wire github.com/tiktoken-go/tokenizer " +
 			"github.com/go-json-experiment/json/...",
 		tests: "kernel/store port/wiretest",
 	},

@@ -79,3 +79,25 @@ describe("ports.anthropic", function()
     assert.matches("seed: got 7, want none", o.detail.message)
   end)
 end)
+
+describe("ports.openai", function()
+  -- The tokens of one message with this content.
+  local function count(conf, content)
+    conf.base_url = NOWHERE
+    return ports.openai(conf):count{ messages = { { role = "user", content = content } } }
+  end
+
+  local function image(bytes)
+    local source = { type = "base64", media_type = "image/png", data = ("A"):rep(bytes) }
+    return { { type = "text", text = "see" }, { type = "image", source = source } }
+  end
+
+  it("counts an image by a bound and not by its bytes, whoever serves it", function()
+    for _, dialect in ipairs{ "openai", "vllm", "llamacpp", "ollama", "openrouter" } do
+      local n = count({ model = "gpt-5", dialect = dialect }, image(800000))
+      assert.is_true(n > 1600 and n < 1700, dialect .. " counts " .. n)
+      assert.equal(n, count({ model = "gpt-5", dialect = dialect }, image(400)))
+    end
+    assert.equal(50011, count({ model = "m", dialect = "vllm" }, ("word "):rep(40000)))
+  end)
+end)

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/knl-run/knl/kernel"
 	"github.com/knl-run/knl/port/internal/field"
 	"github.com/knl-run/knl/port/internal/wire"
@@ -179,7 +177,7 @@ func (r *reader) block(raw json.RawMessage) (block, error) {
 func (r *reader) bagged(kind string, raw json.RawMessage) json.RawMessage {
 	bag := field.Map{"model": field.Quoted(r.model), "port": field.Quoted(Name)}
 	own := field.Map{}
-	if text := strings.TrimSpace(string(raw)); !readable(text) || json.Unmarshal(raw, &own) != nil || own["provider"] != nil {
+	if text := strings.TrimSpace(string(raw)); !field.Sound([]byte(text)) || json.Unmarshal(raw, &own) != nil || own["provider"] != nil {
 		bag["raw"] = field.Quoted(text)
 		return field.Map{"provider": bag.JSON(), "type": field.Quoted(kind)}.JSON()
 	}
@@ -195,30 +193,10 @@ func arguments(raw json.RawMessage) json.RawMessage {
 	switch {
 	case text == "" || text == "null":
 		return json.RawMessage("{}")
-	case field.KindOf(raw) == '"' || readable(text):
+	case field.KindOf(raw) == '"' || field.Sound([]byte(text)):
 		return json.RawMessage(text)
 	}
 	return field.Quoted(text)
-}
-
-// deepest is how deep arguments may be nested: the log takes 128 levels, the
-// blocks around them included.
-const deepest = 100
-
-// readable says whether text is one JSON value with no key twice, nested no
-// deeper than a log takes.
-func readable(text string) bool {
-	dec := jsontext.NewDecoder(strings.NewReader(text))
-	for {
-		switch _, err := dec.ReadToken(); {
-		case err == io.EOF:
-			return true
-		case err != nil || dec.StackDepth() > deepest:
-			return false
-		case dec.StackDepth() == 0 && dec.InputOffset() < int64(len(text)):
-			return strings.TrimSpace(text[dec.InputOffset():]) == ""
-		}
-	}
 }
 
 // usage is what the provider counted. A stream reports it twice, and what its

@@ -21,10 +21,18 @@ type Port struct {
 	models recent[sizes]
 }
 
-var _ port.Port = (*Port)(nil)
+var (
+	_ port.Port   = (*Port)(nil)
+	_ port.Placed = (*Port)(nil)
+)
 
 // New answers a port that reads keys and base URLs through host.
 func New(host port.Host) *Port { return &Port{host: host} }
+
+// Place implements [port.Placed].
+func (p *Port) Place() port.Place {
+	return port.Place{KeyVariable: keyVariable, BaseVariable: baseVariable, Base: home}
+}
 
 // Open answers the model that conf names. A base URL or a header that must not
 // be sent is refused here; a key is looked for when a call is made.

@@ -46,7 +46,7 @@ func (m *model) fitted(req *kernel.Request) (port.Wire, field.Map, error) {
 		panic("BUG: port.Lower wrote a body that is no object: " + err.Error())
 	}
 	m.fitSampling(top)
-	m.fitThinking(top)
+	m.fitThinking(top, req)
 	m.fitEffort(top)
 	return wire, top, nil
 }
@@ -103,10 +103,17 @@ func (m *model) fitSampling(top field.Map) {
 	}
 }
 
-// fitThinking asks for thinking in the form that the model takes.
-func (m *model) fitThinking(top field.Map) {
+// fitThinking asks for thinking in the form that the model takes, and says where
+// [port.Lower] had to leave it out. The provider's own models do not think unless
+// they are asked; another's may.
+func (m *model) fitThinking(top field.Map, req *kernel.Request) {
+	conf, _ := m.conf.For(req) // Lower has read it
 	budget := strings.Contains(string(top["thinking"]), `"enabled"`)
 	switch {
+	case top["thinking"] == nil && conf.Thinking.On:
+		m.port.warn("%s: %s is not asked to think where a tool is forced, nor in a tool loop that began without: thinking was left out of the request", Name, m.conf.Model)
+	case conf.Thinking.Off && !m.family.ours:
+		top["thinking"] = json.RawMessage(`{"type":"disabled"}`)
 	case top["thinking"] == nil:
 	case m.family.thinking == adaptiveForm && budget:
 		top["thinking"] = json.RawMessage(`{"type":"adaptive"}`)

@@ -47,6 +47,8 @@ func TestFitted(t *testing.T) {
 		"an effort it lacks":      {port.Conf{Model: "claude-opus-4-5", Thinking: port.Thinking{On: true, Effort: "max"}}, "", map[string]string{"output_config": `{"effort":"high"}`}, []string{`anthropic: claude-opus-4-5 takes no thinking.effort "max", the request asks for "high"`}},
 		"a format":                {port.Conf{ResponseFormat: schema}, "", map[string]string{"output_config": `{"format":{"schema":{"type":"object","properties":{}},"type":"json_schema"}}`}, nil},
 		"a format and a budget":   {port.Conf{Model: "claude-haiku-4-5", ResponseFormat: schema, Thinking: port.Thinking{On: true, Effort: "low"}}, "", map[string]string{"output_config": `{"format":{"schema":{"type":"object","properties":{}},"type":"json_schema"}}`}, nil},
+		"thinking off, another's": {port.Conf{Model: "glm-9", Thinking: port.Thinking{Off: true}}, "", map[string]string{"thinking": `{"type":"disabled"}`}, nil},
+		"thinking off, its own":   {port.Conf{Thinking: port.Thinking{Off: true}}, "", map[string]string{"thinking": ""}, nil},
 		"stop sequences":          {port.Conf{Stop: []string{"END"}}, "", map[string]string{"stop_sequences": `["END"]`}, nil},
 		"a model that came later": {port.Conf{Model: "claude-opus-9", Thinking: port.Thinking{On: true, Effort: "high"}}, "", map[string]string{"thinking": `{"type":"adaptive"}`, "output_config": `{"effort":"high"}`, "max_tokens": "32000"}, nil},
 	} {
@@ -132,4 +134,19 @@ func TestGoldenBody(t *testing.T) {
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(pretty)+"\n")
+}
+
+// Thinking that cannot be asked for is given up, and that is said.
+func TestThinkingGivenUp(t *testing.T) {
+	r := newRig(t)
+	r.server.Reply(wiretest.Reply{}, wiretest.Reply{})
+	req := hello()
+	req.Tools, req.HasTools = []json.RawMessage{json.RawMessage(`{"name":"t"}`)}, true
+	req.ToolChoice = json.RawMessage(`"required"`)
+	for range 2 {
+		_, err := r.call(port.Conf{Thinking: port.Thinking{On: true}}, req, nil)
+		require.NoError(t, err)
+	}
+	require.Empty(t, r.body("thinking"))
+	require.Equal(t, []string{"anthropic: claude-opus-4-7 is not asked to think where a tool is forced, nor in a tool loop that began without: thinking was left out of the request"}, r.warned)
 }

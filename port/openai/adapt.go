@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/knl-run/knl/kernel"
 	"github.com/knl-run/knl/port"
@@ -21,10 +23,14 @@ func (m *model) asked(req *kernel.Request) (*asked, error) {
 	if err := json.Unmarshal(lowered.Body, &body); err != nil {
 		panic("BUG: a lowered body is no object: " + err.Error())
 	}
-	if err := m.adapt(body, req); err != nil {
+	conf, err := m.conf.For(req)
+	if err == nil {
+		err = m.adapt(body, conf.Thinking)
+	}
+	if err != nil {
 		return nil, &kernel.CallError{Kind: kernel.InvalidRequest, Message: err.Error()}
 	}
-	a := &asked{names: lowered, size: port.Estimate(req), server: m.server.dialect.name, model: m.conf.Model}
+	a := &asked{names: lowered, size: port.SizeOf(req), server: m.server.dialect.name, model: m.conf.Model, offered: offers(body)}
 	for _, key := range []string{m.server.dialect.limit, "max_output_tokens"} {
 		if n, err := strconv.ParseInt(string(body[key]), 10, 64); err == nil {
 			a.limit = n
@@ -34,8 +40,9 @@ func (m *model) asked(req *kernel.Request) (*asked, error) {
 	return a, nil
 }
 
-func (m *model) adapt(body field.Map, req *kernel.Request) error {
+func (m *model) adapt(body field.Map, thinking port.Thinking) error {
 	m.dropSampling(body)
+	m.askThinking(body, thinking)
 	if !m.conf.NoStream {
 		body["stream"] = json.RawMessage("true")
 	}
@@ -53,9 +60,6 @@ func (m *model) adapt(body field.Map, req *kernel.Request) error {
 		delete(body, "max_completion_tokens")
 		body[d.limit] = limit
 	}
-	if body["reasoning_effort"] != nil {
-		m.askThinking(body, thinkingOf(req, m.conf))
-	}
 	return m.forceTool(body)
 }
 
@@ -71,48 +75,145 @@ func (m *model) dropSampling(body field.Map) {
 		drop("top_k", m.server.dialect.name+" takes no top_k")
 	}
 	if m.server.dialect.name == Name && reasons(m.conf.Model) {
-		drop("temperature", "a model that reasons takes none")
-		drop("top_p", "a model that reasons takes none")
+		for _, key := range []string{"temperature", "top_p", "stop"} {
+			drop(key, "a model that reasons takes none")
+		}
 	}
 }
 
-// askThinking spells the effort as the server does.
+// askThinking spells what Lower wrote of thinking as the server does. What a
+// filter wrote itself stays where the conf says nothing.
 func (m *model) askThinking(body field.Map, t port.Thinking) {
-	effort := body["reasoning_effort"]
-	switch m.server.dialect.thought {
-	case byTemplate:
-		if _, set := body["chat_template_kwargs"]; !set {
-			body["chat_template_kwargs"] = json.RawMessage(`{"enable_thinking":true}`)
-		}
-	case byReasoning:
-		delete(body, "reasoning_effort")
-		if body["reasoning"] = (field.Map{"effort": effort}).JSON(); t.BudgetTokens > 0 && t.Effort == "" {
-			body["reasoning"] = field.Map{"max_tokens": field.Whole(t.BudgetTokens)}.JSON()
-		}
+	if !t.On && !t.Off {
 		return
 	}
-	if t.BudgetTokens > 0 && t.Effort == "" {
-		m.port.warn("%s: thinking.budget_tokens = %d is not sent: %s takes an effort, and gets %s", m.conf.Model, t.BudgetTokens, m.server.dialect.name, effort)
+	effort := m.effort(t)
+	delete(body, "reasoning_effort")
+	switch form := m.server.dialect.thought; {
+	case m.responses:
+		delete(body, "reasoning")
+		if effort != "" {
+			body["reasoning"] = field.Map{"effort": field.Quoted(effort)}.JSON()
+		}
+	case form == byReasoning && t.Off:
+		body["reasoning"] = json.RawMessage(`{"enabled":false}`)
+	case form == byReasoning && t.BudgetTokens > 0 && t.Effort == "":
+		body["reasoning"] = field.Map{"max_tokens": field.Whole(t.BudgetTokens)}.JSON()
+		return
+	case form == byReasoning:
+		body["reasoning"] = field.Map{"effort": field.Quoted(effort)}.JSON()
+	default:
+		if _, set := body["chat_template_kwargs"]; form == byTemplate && !set {
+			body["chat_template_kwargs"] = json.RawMessage(`{"enable_thinking":` + strconv.FormatBool(t.On) + `}`)
+		}
+		if effort != "" {
+			body["reasoning_effort"] = field.Quoted(effort)
+		}
+	}
+	if t.On && t.BudgetTokens > 0 && t.Effort == "" && effort != "" {
+		m.port.warn("%s: thinking.budget_tokens = %d is not sent: %s takes an effort, and gets \"%s\"", m.conf.Model, t.BudgetTokens, m.server.dialect.name, effort)
 	}
 }
 
-// thinkingOf answers the thinking of a request that was lowered: what a filter
-// set goes over its params, and they over the conf.
-func thinkingOf(req *kernel.Request, conf port.Conf) port.Thinking {
-	params := field.Map{}
-	if req.Params != nil {
-		_ = json.Unmarshal(req.Params, &params)
+// effort answers the nearest word for the thinking that the model takes, the next
+// below before the next above, and warns where that is another than was asked;
+// empty: it is told none.
+func (m *model) effort(t port.Thinking) string {
+	taken := strings.Fields(m.efforts())
+	asked := t.Effort
+	switch {
+	case t.Off && (len(taken) == 0 || m.server.dialect.thought != byEffort):
+		return "" // it does not think, or is told so in another way
+	case len(taken) == 0:
+		m.port.warn("%s: thinking is not asked for: the model takes no effort", m.conf.Model)
+		return ""
+	case t.Off:
+		asked = "none"
+	case asked == "":
+		asked = "medium"
 	}
-	for _, raw := range []json.RawMessage{params["thinking"], req.Extra["thinking"]} {
-		if raw == nil {
-			continue
-		}
-		var err error
-		if conf, err = conf.Over(field.Map{"thinking": raw}.JSON()); err != nil {
-			panic("BUG: a request that was lowered: " + err.Error())
+	found := nearest(asked, taken)
+	switch {
+	case found == asked:
+	case t.Off:
+		m.port.warn("%s: thinking = false is not sent: the model always thinks, and the request asks for %q", m.conf.Model, found)
+	case t.Effort != "":
+		m.port.warn("%s: the model takes no thinking.effort %q, the request asks for %q", m.conf.Model, asked, found)
+	}
+	return found
+}
+
+// nearest answers asked where it is taken, else the next below it that thinks at
+// all, else the least that does.
+func nearest(asked string, taken []string) string {
+	if slices.Contains(taken, asked) {
+		return asked
+	}
+	least := slices.DeleteFunc(slices.Clone(taken), func(word string) bool { return word == "none" })[0]
+	for at := slices.Index(port.Efforts, asked); at >= 0; at-- {
+		if word := port.Efforts[at]; slices.Contains(taken, word) {
+			return word
 		}
 	}
-	return conf.Thinking
+	return least
+}
+
+// efforts answers the words that the model takes, the least first.
+func (m *model) efforts() string {
+	if m.server.dialect.name != Name {
+		return m.server.dialect.efforts
+	}
+	name := strings.TrimPrefix(m.conf.Model, "ft:")
+	for _, e := range effortsOf {
+		if strings.HasPrefix(name, e.begins) && strings.Contains(name, e.holds) {
+			return e.taken
+		}
+	}
+	panic("BUG: the last row takes every name")
+}
+
+// effortsOf lists what OpenAI's models take for an effort; the first row that fits
+// a name counts. A name that says nothing is taken for a new model's.
+var effortsOf = []struct{ begins, holds, taken string }{
+	{"gpt-3", "", ""},
+	{"gpt-4", "", ""},
+	{"chatgpt-", "", ""},
+	{"gpt-5", "-chat", ""},
+	{"o1-mini", "", ""},
+	{"o1-preview", "", ""},
+	{"o", "-deep-research", "medium"},
+	{"o1", "", "low medium high"},
+	{"o3", "", "low medium high"},
+	{"o4", "", "low medium high"},
+	{"codex-", "", "low medium high"},
+	{"computer-use", "", "low medium high"},
+	{"gpt-5-pro", "", "high"},
+	{"gpt-5.", "-pro", "medium high xhigh"},
+	{"gpt-5.", "-codex-max", "low medium high xhigh"},
+	{"gpt-5-codex", "", "low medium high"},
+	{"gpt-5.1-codex", "", "low medium high"},
+	{"gpt-5.", "-codex", "low medium high xhigh"},
+	{"gpt-5.1", "", "none low medium high"},
+	{"gpt-5.", "", "none low medium high xhigh"},
+	{"gpt-5", "", "minimal low medium high"},
+	{"", "", "none low medium high xhigh"},
+}
+
+// offers answers whether a tool of body is called so, or begins so.
+func offers(body field.Map) func(beginning string) bool {
+	var tools []struct {
+		Name     string   `json:"name"` // of the Responses API
+		Function function `json:"function"`
+	}
+	_ = json.Unmarshal(body["tools"], &tools)
+	return func(beginning string) bool {
+		for _, t := range tools {
+			if strings.HasPrefix(t.Name+t.Function.Name, beginning) {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // forceTool does what a server that does not read every tool_choice would not.

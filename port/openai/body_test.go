@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -86,9 +87,13 @@ func TestDropped(t *testing.T) {
 		"gpt-5-mini: top_p = 0.5 is not sent: a model that reasons takes none",
 		`gpt-5-mini: thinking.budget_tokens = 2000 is not sent: openai takes an effort, and gets "medium"`,
 	}, warned)
-	body, warned = sent(t, "openai", req, port.Conf{Temperature: conf.Temperature}, func(c *port.Conf) { c.Model = "gpt-5-chat-latest" })
+	body, warned = sent(t, "openai", req, port.Conf{Temperature: conf.Temperature, Stop: []string{"END"}}, func(c *port.Conf) { c.Model = "gpt-5-chat-latest" })
 	require.Contains(t, string(body), `"temperature":0.5`)
+	require.Contains(t, string(body), `"stop":["END"]`)
 	require.Empty(t, warned)
+	body, warned = sent(t, "openai", req, port.Conf{Stop: []string{"END"}}, func(c *port.Conf) { c.Model = "o3" })
+	require.NotContains(t, string(body), "stop")
+	require.Equal(t, []string{`o3: stop = ["END"] is not sent: a model that reasons takes none`}, warned)
 
 	s := wiretest.New(t).Reply(say(), say())
 	_, again := at(s, "ollama")
@@ -102,6 +107,82 @@ func TestDropped(t *testing.T) {
 	require.Equal(t, 1, said)
 }
 
+// Every server is asked to think, or not to, in its own words; an effort that a
+// model does not take becomes the nearest that it does, and that is said.
+func TestThinking(t *testing.T) {
+	effort := func(word string) port.Thinking { return port.Thinking{On: true, Effort: word} }
+	on, off := port.Thinking{On: true}, port.Thinking{Off: true}
+	nearest := func(model, asked, gets string) string {
+		return model + `: the model takes no thinking.effort "` + asked + `", the request asks for "` + gets + `"`
+	}
+	budget := `gpt-5: thinking.budget_tokens = 2000 is not sent: openai takes an effort, and gets "medium"`
+	for _, c := range []struct {
+		dialect, model string
+		thinking       port.Thinking
+		want, warned   string
+	}{
+		{"vllm", "m", port.Thinking{}, `{}`, ""},
+		{"vllm", "m", on, `{"chat_template_kwargs":{"enable_thinking":true},"reasoning_effort":"medium"}`, ""},
+		{"vllm", "m", off, `{"chat_template_kwargs":{"enable_thinking":false}}`, ""},
+		{"vllm", "m", effort("max"), `{"chat_template_kwargs":{"enable_thinking":true},"reasoning_effort":"high"}`, nearest("m", "max", "high")},
+		{"vllm", "m", effort("minimal"), `{"chat_template_kwargs":{"enable_thinking":true},"reasoning_effort":"low"}`, nearest("m", "minimal", "low")},
+		{"llamacpp", "m", off, `{"chat_template_kwargs":{"enable_thinking":false}}`, ""},
+		{"ollama", "m", on, `{"reasoning_effort":"medium"}`, ""},
+		{"ollama", "m", off, `{"reasoning_effort":"none"}`, ""},
+		{"ollama", "m", effort("minimal"), `{"reasoning_effort":"low"}`, nearest("m", "minimal", "low")},
+		{"openrouter", "m", off, `{"reasoning":{"enabled":false}}`, ""},
+		{"openrouter", "m", effort("max"), `{"reasoning":{"effort":"xhigh"}}`, nearest("m", "max", "xhigh")},
+		{"openai", "gpt-4o", port.Thinking{}, `{}`, ""},
+		{"openai", "gpt-4o", on, `{}`, "gpt-4o: thinking is not asked for: the model takes no effort"},
+		{"openai", "gpt-4.1-mini", off, `{}`, ""},
+		{"openai", "gpt-5-chat-latest", off, `{}`, ""},
+		{"openai", "gpt-5", effort("minimal"), `{"reasoning_effort":"minimal"}`, ""},
+		{"openai", "gpt-5", port.Thinking{On: true, BudgetTokens: 2000}, `{"reasoning_effort":"medium"}`, budget},
+		{"openai", "gpt-5-mini", effort("max"), `{"reasoning_effort":"high"}`, nearest("gpt-5-mini", "max", "high")},
+		{"openai", "gpt-5", off, `{"reasoning_effort":"minimal"}`, `gpt-5: thinking = false is not sent: the model always thinks, and the request asks for "minimal"`},
+		{"openai", "gpt-5.1", off, `{"reasoning_effort":"none"}`, ""},
+		{"openai", "gpt-5.2", effort("max"), `{"reasoning_effort":"xhigh"}`, nearest("gpt-5.2", "max", "xhigh")},
+		{"openai", "gpt-5.2", effort("minimal"), `{"reasoning_effort":"low"}`, nearest("gpt-5.2", "minimal", "low")},
+		{"openai", "o3", effort("minimal"), `{"reasoning_effort":"low"}`, nearest("o3", "minimal", "low")},
+		{"responses", "gpt-5", effort("max"), `{"reasoning":{"effort":"high"}}`, nearest("gpt-5", "max", "high")},
+		{"responses", "gpt-5", port.Thinking{On: true, BudgetTokens: 2000}, `{"reasoning":{"effort":"medium"}}`, budget},
+		{"responses", "gpt-5.1", off, `{"reasoning":{"effort":"none"}}`, ""},
+		{"responses", "gpt-5-pro", off, `{"reasoning":{"effort":"high"}}`, `gpt-5-pro: thinking = false is not sent: the model always thinks, and the request asks for "high"`},
+		{"responses", "gpt-4o", on, `{}`, "gpt-4o: thinking is not asked for: the model takes no effort"},
+	} {
+		t.Run(c.dialect+" "+c.model, func(t *testing.T) {
+			more := []func(*port.Conf){func(p *port.Conf) { p.Model = c.model }}
+			dialect := c.dialect
+			if dialect == "responses" {
+				dialect, more = "openai", append(more, asItems)
+			}
+			raw, warned := sent(t, dialect, requestOf(ask), port.Conf{Thinking: c.thinking}, more...)
+			body, got := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+			require.NoError(t, json.Unmarshal(raw, &body))
+			for _, key := range []string{"chat_template_kwargs", "reasoning", "reasoning_effort"} {
+				if body[key] != nil {
+					got[key] = body[key]
+				}
+			}
+			said, err := json.Marshal(got)
+			require.NoError(t, err)
+			require.JSONEq(t, c.want, string(said))
+			require.Equal(t, c.warned, strings.Join(warned, "\n"))
+		})
+	}
+}
+
+// What a filter writes of thinking stays where the conf says nothing of it.
+func TestThinkingOfAFilter(t *testing.T) {
+	req := requestOf(ask)
+	req.Extra = map[string]json.RawMessage{"reasoning": json.RawMessage(`{"exclude":true}`)}
+	body, _ := sent(t, "openrouter", req, port.Conf{})
+	require.Contains(t, string(body), `"reasoning":{"exclude":true}`)
+	req.Extra = map[string]json.RawMessage{"chat_template_kwargs": json.RawMessage(`{"thinking":false}`)}
+	body, _ = sent(t, "vllm", req, port.Conf{Thinking: port.Thinking{Off: true}})
+	require.Contains(t, string(body), `"chat_template_kwargs":{"thinking":false}`)
+}
+
 // A filter's thinking goes over the params', and they over the conf's.
 func TestThinkingOfRequest(t *testing.T) {
 	for want, c := range map[string]struct{ params, extra string }{
@@ -109,7 +190,7 @@ func TestThinkingOfRequest(t *testing.T) {
 		`"reasoning":{"max_tokens":3000}`: {`{"thinking":{"budget_tokens":3000}}`, ""},
 		`"reasoning":{"effort":"low"}`:    {`{"thinking":{"effort":"low"}}`, ""},
 		`"reasoning":{"effort":"high"}`:   {`{"thinking":{"effort":"low"}}`, `{"effort":"high"}`},
-		`"model":"gpt-4o","stream":true`:  {`{"thinking":false}`, ""},
+		`"reasoning":{"enabled":false}`:   {`{"thinking":false}`, ""},
 	} {
 		req, conf := full()
 		if c.params != "" {
@@ -119,10 +200,6 @@ func TestThinkingOfRequest(t *testing.T) {
 			req.Extra = map[string]json.RawMessage{"thinking": json.RawMessage(c.extra)}
 		}
 		body, _ := sent(t, "openrouter", req, conf)
-		if c.params == `{"thinking":false}` {
-			require.NotContains(t, string(body), "reasoning")
-			continue
-		}
 		require.Contains(t, string(body), want)
 	}
 }
@@ -171,7 +248,16 @@ func TestDialectByPlace(t *testing.T) {
 		"https://api.openai.com/v1": "max_completion_tokens", "https://x.openai.azure.com/openai/v1": "max_completion_tokens",
 		"https://evilopenai.com/v1": "max_tokens", "http://127.0.0.1:8000/v1": "max_tokens",
 	} {
-		require.Contains(t, string(openai.BodyFor(t, port.Conf{Model: "m", BaseURL: base, MaxTokens: 5}, requestOf(ask))), want, base)
+		require.Contains(t, string(openai.BodyFor(t, nil, port.Conf{Model: "m", BaseURL: base, MaxTokens: 5}, requestOf(ask))), want, base)
+	}
+	// the environment says where OpenAI is, unless that is somebody whom one knows
+	for base, want := range map[string]string{
+		"http://127.0.0.1:8000": "max_completion_tokens", "http://gateway:8080/v1": "max_completion_tokens", "http://127.0.0.1:11434/v1": "max_completion_tokens",
+		"https://openrouter.ai/api/v1": "max_tokens",
+	} {
+		env := map[string]string{"OPENAI_BASE_URL": base}
+		require.Contains(t, string(openai.BodyFor(t, env, port.Conf{Model: "m", MaxTokens: 5}, requestOf(ask))), want, base)
+		require.Contains(t, string(openai.BodyFor(t, env, port.Conf{Model: "m", MaxTokens: 5, Dialect: "openai"}, requestOf(ask))), "max_completion_tokens", base)
 	}
 }
 

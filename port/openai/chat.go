@@ -3,8 +3,10 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/knl-run/knl/kernel"
@@ -12,16 +14,28 @@ import (
 	"github.com/knl-run/knl/port/internal/wire"
 )
 
+// lenient reads an object as far as it can be read: a member of another type
+// than it should have stays empty, for an answer was paid for and most of its
+// members are needed by nobody. ok is false for what is no object.
+func lenient(raw []byte, dst any) (ok bool) {
+	if field.KindOf(raw) != '{' {
+		return false
+	}
+	err := json.Unmarshal(raw, dst)
+	var odd *json.UnmarshalTypeError
+	return err == nil || errors.As(err, &odd)
+}
+
 // chatPiece is a chunk of a stream, or a whole answer: the one has deltas, the
 // other messages of the same form.
 type chatPiece struct {
-	Choices []chatChoice    `json:"choices"`
-	Usage   *usage          `json:"usage"`
-	Error   json.RawMessage `json:"error"`
+	Choices []json.RawMessage `json:"choices"`
+	Usage   json.RawMessage   `json:"usage"`
+	Error   json.RawMessage   `json:"error"`
 }
 
 type chatChoice struct {
-	Index   int             `json:"index"`
+	Index   json.RawMessage `json:"index"`
 	Delta   chatSaid        `json:"delta"`
 	Message chatSaid        `json:"message"`
 	Finish  string          `json:"finish_reason"`
@@ -36,17 +50,18 @@ type chatSaid struct {
 	Reasoning        string            `json:"reasoning"`
 	ReasoningContent string            `json:"reasoning_content"`
 	ReasoningDetails []json.RawMessage `json:"reasoning_details"`
-	ToolCalls        []callPiece       `json:"tool_calls"`
+	ToolCalls        []json.RawMessage `json:"tool_calls"`
+	FunctionCall     json.RawMessage   `json:"function_call"` // before there were tools; some write both
 }
 
 // text answers the text of the content.
 func (s *chatSaid) text() string {
-	var text string
-	if json.Unmarshal(s.Content, &text) == nil {
-		return text
+	if field.KindOf(s.Content) == '"' {
+		return plain(s.Content)
 	}
 	var parts []struct{ Text string }
 	_ = json.Unmarshal(s.Content, &parts)
+	text := ""
 	for _, p := range parts {
 		text += p.Text
 	}
@@ -60,23 +75,32 @@ type chatAnswer struct {
 	refusal strings.Builder
 	thought thoughts
 	calls   calls
+	legacy  calls // those of function_call, which has no list
 	finish  string
 	stopped bool // by a stop text
 	chosen  bool // a choice came
 	usage   *usage
 }
 
-// readChat reads an answer of Chat Completions.
+// readChat reads an answer of Chat Completions. With the word for why it stopped
+// an answer is whole: a server that closes then, or whose connection breaks
+// behind the usage, has only left out to say that this was all.
 func readChat(a *asked, res *http.Response) (*kernel.Answer, error) {
-	c := &chatAnswer{asked: a}
+	c := &chatAnswer{asked: a, calls: calls{offered: a.offered}, legacy: calls{offered: a.offered}}
 	if !isStream(res) {
 		return c.whole(res)
 	}
 	err := events(res, c.event)
-	if err != nil {
+	var end *ending
+	switch {
+	case errors.As(err, &end):
+		broken := end.err != nil && (c.usage == nil || res.Request.Context().Err() != nil)
+		if c.finish == "" || broken {
+			return nil, wire.Cut(end.err)
+		}
+	case err != nil:
 		return nil, err
-	}
-	if c.finish == "" {
+	case c.finish == "":
 		return nil, wire.Cut(nil)
 	}
 	return c.answer(), nil
@@ -106,20 +130,23 @@ func (c *chatAnswer) event(data []byte) (bool, error) {
 
 func (c *chatAnswer) piece(data []byte) error {
 	var p chatPiece
-	if err := json.Unmarshal(data, &p); err != nil {
+	switch {
+	case !lenient(data, &p):
 		return wire.Unreadable("the answer is not what Chat Completions writes", string(data))
-	}
-	if isSet(p.Error) {
+	case isError(p.Error):
 		return inside(p.Error)
+	case p.Choices == nil && heard(data).Message != "":
+		return inside(data) // an error that has no member around it
 	}
-	if p.Usage != nil {
-		c.usage = p.Usage
+	if u := usageIn(p.Usage); u != nil {
+		c.usage = u
 	}
-	for _, choice := range p.Choices {
-		if choice.Index != 0 {
+	for _, raw := range p.Choices {
+		var choice chatChoice
+		if !lenient(raw, &choice) || number(choice.Index) != 0 {
 			continue
 		}
-		if isSet(choice.Error) {
+		if isError(choice.Error) {
 			return inside(choice.Error)
 		}
 		c.take(&choice)
@@ -129,22 +156,52 @@ func (c *chatAnswer) piece(data []byte) error {
 
 func isSet(raw json.RawMessage) bool { return len(raw) > 0 && field.KindOf(raw) != 'n' }
 
+// isError says whether the member for an error has one: some write it beside
+// every answer, with nothing in it.
+func isError(raw json.RawMessage) bool {
+	switch string(bytes.TrimSpace(raw)) {
+	case "", "null", "false", `""`, "{}", "[]", "0":
+		return false
+	}
+	return true
+}
+
+// number answers a number, and one that is written as text; 0 for all else.
+func number(raw json.RawMessage) float64 {
+	n, _ := strconv.ParseFloat(plain(raw), 64)
+	return n
+}
+
 func (c *chatAnswer) take(choice *chatChoice) {
 	c.chosen = true
-	for _, said := range []*chatSaid{&choice.Delta, &choice.Message} {
-		c.asked.delta("thinking", c.thought.take(said))
-		text := said.text()
-		c.text.WriteString(text)
-		c.asked.delta("text", text)
-		c.refusal.WriteString(said.Refusal)
-		for _, piece := range said.ToolCalls {
-			c.calls.take(piece)
-		}
-	}
+	c.hear(&choice.Delta)
+	c.calls.take(choice.Delta.ToolCalls)
+	c.legacy.take(choice.Delta.function())
+	c.hear(&choice.Message)
+	c.calls.whole(choice.Message.ToolCalls)
+	c.legacy.whole(choice.Message.function())
 	if choice.Finish != "" {
 		c.finish = choice.Finish
 		c.stopped = field.KindOf(choice.Stopped) == '"'
 	}
+}
+
+// hear takes what is no call.
+func (c *chatAnswer) hear(said *chatSaid) {
+	c.asked.delta("thinking", c.thought.take(said))
+	text := said.text()
+	c.text.WriteString(text)
+	c.asked.delta("text", text)
+	c.refusal.WriteString(said.Refusal)
+}
+
+// function answers the one call of a message that has no list, as the list would
+// have it. Its pieces are of one call, which is why they have a number.
+func (s *chatSaid) function() []json.RawMessage {
+	if field.KindOf(s.FunctionCall) != '{' {
+		return nil
+	}
+	return []json.RawMessage{field.Map{"function": s.FunctionCall, "index": json.RawMessage("0")}.JSON()}
 }
 
 func (c *chatAnswer) answer() *kernel.Answer {
@@ -152,7 +209,7 @@ func (c *chatAnswer) answer() *kernel.Answer {
 	if c.text.Len() > 0 {
 		blocks = append(blocks, textBlock(c.text.String()))
 	}
-	for _, call := range c.calls.list {
+	for _, call := range c.called() {
 		blocks = append(blocks, call.block(c.asked))
 	}
 	a := &kernel.Answer{Content: field.Array(blocks)}
@@ -167,11 +224,18 @@ func (c *chatAnswer) answer() *kernel.Answer {
 	return a
 }
 
+// called answers the calls.
+func (c *chatAnswer) called() []*call {
+	if len(c.calls.list) > 0 {
+		return c.calls.list
+	}
+	return c.legacy.list
+}
+
 // stop answers the kernel's word for why the model stopped. What it did goes
 // before what it says: calls under "stop" are calls, none under "tool_calls" are
 // none, and a completion as long as it might be was cut.
 func (c *chatAnswer) stop(output int64) string {
-	called := len(c.calls.list) > 0
 	switch c.finish {
 	case "length":
 		return "max_tokens"
@@ -184,7 +248,7 @@ func (c *chatAnswer) stop(output int64) string {
 	switch {
 	case c.asked.limit > 0 && output >= c.asked.limit && c.usage != nil:
 		return "max_tokens"
-	case called:
+	case len(c.called()) > 0:
 		return "tool_use"
 	case c.stopped:
 		return "stop_sequence"

@@ -7,51 +7,63 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/tiktoken-go/tokenizer"
 
 	"github.com/knl-run/knl/kernel"
 	"github.com/knl-run/knl/port"
 	"github.com/knl-run/knl/port/internal/field"
+	"github.com/knl-run/knl/port/internal/wire"
 )
 
 // usage is what a server counted, in the words of both APIs. Cached tokens are
 // counted in the prompt, thinking in the completion.
 type usage struct {
-	Prompt     int64        `json:"prompt_tokens"`
-	Completion int64        `json:"completion_tokens"`
-	Total      int64        `json:"total_tokens"`
+	Prompt     wire.Counter `json:"prompt_tokens"`
+	Completion wire.Counter `json:"completion_tokens"`
+	Total      wire.Counter `json:"total_tokens"`
 	PromptOf   usageDetails `json:"prompt_tokens_details"`
 	Completed  usageDetails `json:"completion_tokens_details"`
-	Hit        int64        `json:"prompt_cache_hit_tokens"` // of a few compatibles, beside no details
+	Hit        wire.Counter `json:"prompt_cache_hit_tokens"` // of a few compatibles, beside no details
 
-	Input    int64        `json:"input_tokens"`
-	Output   int64        `json:"output_tokens"`
+	Input    wire.Counter `json:"input_tokens"`
+	Output   wire.Counter `json:"output_tokens"`
 	InputOf  usageDetails `json:"input_tokens_details"`
 	OutputOf usageDetails `json:"output_tokens_details"`
 }
 
 type usageDetails struct {
-	Cached    int64 `json:"cached_tokens"`
-	Written   int64 `json:"cache_write_tokens"`
-	Reasoning int64 `json:"reasoning_tokens"`
+	Cached    wire.Counter `json:"cached_tokens"`
+	Written   wire.Counter `json:"cache_write_tokens"`
+	Reasoning wire.Counter `json:"reasoning_tokens"`
 }
 
-// counters answers disjoint counters, none of them below zero whatever the
-// server wrote.
+// usageIn reads usage; nil where a server counted nothing.
+func usageIn(raw json.RawMessage) *usage {
+	var keys map[string]json.RawMessage
+	var u usage
+	if !lenient(raw, &keys) || len(keys) == 0 || !lenient(raw, &u) {
+		return nil
+	}
+	return &u
+}
+
+// counters answers disjoint counters, whatever the server wrote.
 func (u *usage) counters() kernel.Usage {
-	prompt := atLeast(u.Prompt + u.Input)
-	read := min(atLeast(max(u.PromptOf.Cached, u.InputOf.Cached, u.Hit)), prompt)
-	written := min(atLeast(max(u.PromptOf.Written, u.InputOf.Written)), prompt-read)
-	output := atLeast(u.Completion + u.Output)
-	thinking := atLeast(max(u.Completed.Reasoning, u.OutputOf.Reasoning))
+	prompt := u.Prompt + u.Input
+	read := min(max(u.PromptOf.Cached, u.InputOf.Cached, u.Hit), prompt)
+	written := min(max(u.PromptOf.Written, u.InputOf.Written), prompt-read)
+	output := u.Completion + u.Output
+	thinking := max(u.Completed.Reasoning, u.OutputOf.Reasoning)
 	if u.Total > 0 && u.Total == prompt+output+thinking { // some count thinking beside the completion
 		output += thinking
 	}
-	return kernel.Usage{Input: prompt - read - written, Output: output, Thinking: min(thinking, output), CacheRead: read, CacheWrite: written}
+	return kernel.Usage{
+		Input: int64(prompt - read - written), Output: int64(output), Thinking: int64(min(thinking, output)),
+		CacheRead: int64(read), CacheWrite: int64(written),
+	}
 }
-
-func atLeast(n int64) int64 { return max(0, n) }
 
 // usageOf answers the counters of an answer, estimated from bytes where the
 // server counted nothing: what cost something must not look free.
@@ -59,17 +71,33 @@ func (a *asked) usageOf(u *usage, content []byte) kernel.Usage {
 	if a.counted = u != nil; a.counted {
 		return u.counters()
 	}
-	return kernel.Usage{Input: a.size, Output: int64(len(content)+3) / 4}
+	return kernel.Usage{Input: a.size.Tokens(), Output: int64(len(content)+3) / 4}
 }
 
-// measurement is the last prompt that a server counted.
-type measurement struct{ bytes, tokens int64 }
+// measurement is the last prompt that a server counted: its size, and which part
+// of the tokens was for what.
+type measurement struct {
+	size        port.Size
+	text, media int64
+}
 
-// measure remembers what the server counted for req.
-func (m *model) measure(req *kernel.Request, a *kernel.Answer, asked *asked) {
+// measured splits the tokens of a prompt. Its media take their bound, unless that
+// would leave its text with less than an eighth of a token for a byte or more than
+// a half: no text is like that.
+func measured(size port.Size, tokens int64) measurement {
+	m := measurement{size, tokens, 0}
+	if size.Media > 0 {
+		m.text = min(max(tokens-size.Media, size.Bytes/8), size.Bytes/2, tokens)
+		m.media = tokens - m.text
+	}
+	return m
+}
+
+// measure remembers what the server counted for a call.
+func (m *model) measure(a *kernel.Answer, asked *asked) {
 	tokens := a.Usage.Input + a.Usage.CacheRead + a.Usage.CacheWrite
 	if asked.counted && tokens > 0 {
-		m.port.measured.Store(m.place(), measurement{int64(req.Size()), tokens})
+		m.port.measured.Store(m.place(), measured(asked.size, tokens))
 	}
 }
 
@@ -84,7 +112,7 @@ func (p *Port) Count(ctx context.Context, req *kernel.Request, conf port.Conf) (
 		return 0, err
 	}
 	if m.server.dialect.name != Name {
-		return m.estimate(int64(req.Size())), nil
+		return m.estimate(port.SizeOf(req)), nil
 	}
 	m.responses = false // one form is enough to count by
 	lowered, err := port.Lower(m.target(), req, conf)
@@ -94,34 +122,42 @@ func (p *Port) Count(ctx context.Context, req *kernel.Request, conf port.Conf) (
 	return p.counted.prompt(ctx, vocabularyOf(conf.Model), lowered.Body)
 }
 
-// estimate scales bytes by the prompt that the server counted last, four bytes to
-// a token before it has. A prompt that is no shorter than that one is never said
-// to take less.
-func (m *model) estimate(bytes int64) int64 {
-	const perByte = 0.25
+// estimate scales a size by the prompt that the server counted last for the
+// model; before it has, a byte is a quarter of a token.
+func (m *model) estimate(s port.Size) int64 {
 	v, known := m.port.measured.Load(m.place())
 	if !known {
-		return (bytes + 3) / 4
+		return s.Tokens()
 	}
 	last := v.(measurement)
-	rate := float64(last.tokens) / float64(last.bytes)
-	if bytes < last.bytes {
-		return int64(math.Ceil(float64(bytes) * rate))
-	}
-	return last.tokens + int64(math.Ceil(float64(bytes-last.bytes)*max(rate, perByte)))
+	return scaled(s.Bytes, last.size.Bytes, last.text, 0.25) + scaled(s.Media, last.size.Media, last.media, 1)
 }
 
-// What a prompt takes beside its texts, in tokens. OpenAI has published the
-// first three; the others are measured, and a picture's depends on its size,
-// which is not looked at.
+// scaled answers the tokens of n units after known of them took tokens. What was
+// measured is never said to take less, and more of it takes usual each or what it
+// took before, but four times the usual at most: a short prompt says little. No
+// unit takes less than half of what is usual, for the next prompt need not be like
+// the last.
+func scaled(n, known, tokens int64, usual float64) int64 {
+	if known == 0 {
+		return int64(math.Ceil(float64(n) * usual))
+	}
+	base := max(float64(tokens), float64(known)*usual/2)
+	if n <= known {
+		return int64(math.Ceil(base * float64(n) / float64(known)))
+	}
+	rate := base / float64(known)
+	return int64(math.Ceil(base + float64(n-known)*min(max(rate, usual), 4*usual)))
+}
+
+// What a prompt takes beside its texts and media, in tokens. OpenAI has published
+// the first three; the others are measured.
 const (
-	perMessage  = 3 // and one for the role
-	perReply    = 3
-	perRole     = 1
-	perTool     = 8
-	perTools    = 12
-	perPicture  = 765
-	perFileByte = 1.0 / 16
+	perMessage = 3 // and one for the role
+	perReply   = 3
+	perRole    = 1
+	perTool    = 8
+	perTools   = 12
 )
 
 // chatBody is what of a Chat Completions body is counted.
@@ -151,30 +187,55 @@ func (t *texts) prompt(ctx context.Context, v vocabulary, raw json.RawMessage) (
 	if err := json.Unmarshal(raw, &body); err != nil {
 		panic("BUG: a lowered body does not read: " + err.Error())
 	}
-	n := int64(perReply) + t.count(v, string(body.Format))
+	c := counting{ctx: ctx, texts: t, v: v, tokens: perReply}
+	c.text(string(body.Format))
 	for _, m := range body.Messages {
-		if err := ctx.Err(); err != nil {
-			return 0, port.ClassifyError(err)
-		}
-		n += perMessage + perRole + t.content(v, m.Content)
-		for _, c := range m.ToolCalls {
-			n += perTool + t.count(v, c.Function.Name) + t.count(v, c.Function.Arguments)
+		c.tokens += perMessage + perRole
+		c.content(m.Content)
+		for _, call := range m.ToolCalls {
+			c.tool(call.Function)
 		}
 	}
 	for _, tool := range body.Tools {
-		n += perTool + t.count(v, tool.Function.Name) + t.count(v, tool.Function.Description) + t.count(v, string(tool.Function.Parameters))
+		c.tool(tool.Function)
 	}
 	if len(body.Tools) > 0 {
-		n += perTools
+		c.tokens += perTools
 	}
-	return n, nil
+	if c.err != nil {
+		return 0, port.ClassifyError(c.err)
+	}
+	return c.tokens, nil
 }
 
-func (t *texts) content(v vocabulary, raw json.RawMessage) int64 {
+// counting is a count that is going on. Its first error sticks.
+type counting struct {
+	ctx    context.Context
+	texts  *texts
+	v      vocabulary
+	tokens int64
+	err    error
+}
+
+func (c *counting) text(text string) {
+	if text == "" || c.err != nil {
+		return
+	}
+	n, err := c.texts.count(c.ctx, c.v, text)
+	c.tokens, c.err = c.tokens+n, err
+}
+
+func (c *counting) tool(f toolSpoken) {
+	c.tokens += perTool
+	for _, text := range []string{f.Name, f.Arguments, f.Description, string(f.Parameters)} {
+		c.text(text)
+	}
+}
+
+func (c *counting) content(raw json.RawMessage) {
 	if field.KindOf(raw) != '[' {
-		var text string
-		_ = json.Unmarshal(raw, &text)
-		return t.count(v, text)
+		c.text(plain(raw))
+		return
 	}
 	var parts []struct {
 		Type string `json:"type"`
@@ -184,14 +245,15 @@ func (t *texts) content(v vocabulary, raw json.RawMessage) int64 {
 		} `json:"file"`
 	}
 	_ = json.Unmarshal(raw, &parts)
-	n := int64(0)
 	for _, p := range parts {
-		n += t.count(v, p.Text) + int64(float64(len(p.File.Data))*perFileByte)
-		if p.Type == "image_url" {
-			n += perPicture
+		c.text(p.Text)
+		switch p.Type {
+		case "image_url":
+			c.tokens += port.ImageTokens
+		case "file":
+			c.tokens += port.FileTokens(len(p.File.Data))
 		}
 	}
-	return n
 }
 
 // vocabulary is a way to cut texts into tokens; it is built when it is first
@@ -238,10 +300,7 @@ type texts struct {
 
 const generation = 4096 // texts
 
-func (t *texts) count(v vocabulary, text string) int64 {
-	if text == "" {
-		return 0
-	}
+func (t *texts) count(ctx context.Context, v vocabulary, text string) (int64, error) {
 	key := sha256.Sum256([]byte(string(v.name) + "\x00" + text))
 	t.mu.Lock()
 	n, known := t.young[key]
@@ -250,7 +309,10 @@ func (t *texts) count(v vocabulary, text string) int64 {
 	}
 	t.mu.Unlock()
 	if !known {
-		n = v.count(text)
+		var err error
+		if n, err = v.count(ctx, text); err != nil {
+			return 0, err
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -258,27 +320,40 @@ func (t *texts) count(v vocabulary, text string) int64 {
 		t.young, t.old = make(map[[32]byte]int64), t.young
 	}
 	t.young[key] = n
-	return n
+	return n, nil
 }
 
 // count cuts long texts at a space: the time for a text grows faster than it
-// does, and a cut costs a token at most.
-func (v vocabulary) count(text string) int64 {
-	const most = 16 << 10
+// does, and a cut costs a token at most. Between two pieces ctx may end it.
+func (v vocabulary) count(ctx context.Context, text string) (int64, error) {
 	n := int64(0)
 	for len(text) > 0 {
-		end := len(text)
-		if end > most {
-			end = most
-			if at := strings.LastIndexAny(text[:most], " \n"); at > 0 {
-				end = at
-			}
+		if err := ctx.Err(); err != nil {
+			return 0, err
 		}
+		end := pieceOfText(text)
 		k, err := v.codec().Count(text[:end])
 		if err != nil { // of a text that no vocabulary has: four bytes to a token
 			k = (end + 3) / 4
 		}
 		n, text = n+int64(k), text[end:]
 	}
-	return n
+	return n, nil
+}
+
+// pieceOfText answers where the first piece of a text ends: at a space, else
+// between two characters.
+func pieceOfText(text string) int {
+	const most = 16 << 10
+	if len(text) <= most {
+		return len(text)
+	}
+	if at := strings.LastIndexAny(text[:most], " \n"); at > 0 {
+		return at
+	}
+	end := most
+	for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return end
 }

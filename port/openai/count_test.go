@@ -72,7 +72,7 @@ func TestCountVocabulary(t *testing.T) {
 	one := count(t, p, port.Conf{Model: "gpt-5"}, requestOf(ask))
 	require.Greater(t, count(t, p, port.Conf{Model: "gpt-5"}, withTool(requestOf(ask))), one+12+8)
 	picture := requestOf(`{"content":[{"source":{"data":"` + strings.Repeat("aGk=", 100000) + `","media_type":"image/png","type":"base64"},"type":"image"}],"role":"user"}`)
-	require.Equal(t, int64(765+4+3), count(t, p, port.Conf{Model: "gpt-5"}, picture))
+	require.Equal(t, int64(port.ImageTokens+4+3), count(t, p, port.Conf{Model: "gpt-5"}, picture))
 }
 
 func quote(s string) string {
@@ -94,7 +94,7 @@ func TestCountCalibrated(t *testing.T) {
 	p, conf := at(s, "vllm")
 	req := requestOf(`{"content":"` + strings.Repeat("word ", 100) + `","role":"user"}`)
 	require.Equal(t, port.Estimate(req), count(t, p, conf, req))
-	for _, usage := range []wiretest.Usage{{Input: 300, CacheRead: 100, Output: 5}, {Input: 20, Output: 5}} {
+	for _, usage := range []wiretest.Usage{{Input: 300, CacheRead: 100, Output: 5}, {Input: 90, Output: 5}} {
 		s.Reply(wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("x")}, Usage: usage})
 		_, _, err := call(t, p, conf, req)
 		require.NoError(t, err)
@@ -108,6 +108,118 @@ func TestCountCalibrated(t *testing.T) {
 	other.Model = "another"
 	require.Equal(t, port.Estimate(req), count(t, p, other, req))
 	require.Len(t, s.Requests(), 2, "counting makes no call")
+}
+
+// textOf and imageOf are requests of that many bytes of text, and of an image.
+func textOf(bytes int) *kernel.Request {
+	return requestOf(`{"content":"` + strings.Repeat("word ", bytes/5) + `","role":"user"}`)
+}
+
+func imageOf(bytes int) *kernel.Request {
+	return requestOf(`{"content":[{"text":"see","type":"text"},{"source":{"data":"` + strings.Repeat("A", bytes) + `","media_type":"image/png","type":"base64"},"type":"image"}],"role":"user"}`)
+}
+
+// An image weighs the same whatever its bytes are, on every server.
+func TestCountOfAnImage(t *testing.T) {
+	s := wiretest.New(t)
+	for _, dialect := range openai.Dialects {
+		p, conf := at(s, dialect)
+		small, large := count(t, p, conf, imageOf(400)), count(t, p, conf, imageOf(800_000))
+		require.Equal(t, small, large, dialect)
+		require.Greater(t, small, int64(port.ImageTokens))
+		require.Less(t, small, int64(port.ImageTokens+100))
+	}
+}
+
+// What a server counted corrects the estimate of its model: never below what it
+// counted, never below half of the estimate that nobody corrected, and what an
+// image took says nothing about text.
+func TestCountCorrected(t *testing.T) {
+	for name, c := range map[string]struct {
+		called *kernel.Request
+		took   int64
+		next   *kernel.Request
+		low    int64
+		high   int64
+	}{
+		"the same image":                {imageOf(800_000), 1000, imageOf(800_000), 1000, 1050},
+		"text after an image":           {imageOf(800_000), 1000, textOf(200_000), 49_900, 52_000},
+		"text after a dear image":       {imageOf(800_000), 16_000, textOf(200_000), 50_000, 150_000},
+		"a dear image":                  {imageOf(800_000), 16_000, imageOf(400), 15_900, 16_000},
+		"two images after one":          {imageOf(400), 1000, both(imageOf(400), imageOf(400)), 2500, 2750},
+		"two dear images after one":     {imageOf(400), 16_000, both(imageOf(400), imageOf(400)), 20_000, 33_000},
+		"an image after text":           {textOf(100_000), 25_000, both(textOf(100_000), imageOf(400)), 26_600, 26_700},
+		"the same text, dear":           {textOf(100_000), 60_000, textOf(100_000), 60_000, 60_000},
+		"half of it":                    {textOf(100_000), 60_000, textOf(50_000), 30_000, 30_100},
+		"twice of it":                   {textOf(100_000), 60_000, textOf(200_000), 119_900, 120_000},
+		"text after very cheap text":    {textOf(1_000_000), 1000, textOf(200_000), 25_000, 25_100},
+		"more after very cheap text":    {textOf(1_000_000), 1000, textOf(1_100_000), 150_000, 150_100},
+		"long text after a dear prompt": {textOf(20), 500, textOf(100_000), 50_000, 101_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := wiretest.New(t).Reply(wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("x")}, Usage: wiretest.Usage{Input: c.took, Output: 5}})
+			p, conf := at(s, "vllm")
+			_, _, err := call(t, p, conf, c.called)
+			require.NoError(t, err)
+			got := count(t, p, conf, c.next)
+			require.GreaterOrEqual(t, got, c.low)
+			require.LessOrEqual(t, got, c.high)
+			other := conf
+			other.BaseURL = s.URL + "/llamacpp/v1"
+			require.Equal(t, port.Estimate(c.next), count(t, p, other, c.next), "each server has its own")
+		})
+	}
+}
+
+func both(a, b *kernel.Request) *kernel.Request {
+	return requestOf(string(a.Messages[0]), string(b.Messages[0]))
+}
+
+// patient is a context that ends when it was asked so often whether it has.
+type patient struct {
+	context.Context
+	asked *int
+}
+
+func (p patient) Err() error {
+	if *p.asked--; *p.asked < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// A count heeds its context inside a text as well, at every piece of it.
+func TestCountStopsInsideAText(t *testing.T) {
+	long := requestOf(`{"content":"` + strings.Repeat("é", 100_000) + `","role":"user"}`)
+	for _, times := range []int{3, 10} {
+		asked := times
+		_, err := openai.New(environment(nil)).Count(patient{context.Background(), &asked}, long, port.Conf{Model: "gpt-4o"})
+		require.ErrorContains(t, err, context.DeadlineExceeded.Error())
+		require.Equal(t, kernel.Transport, port.ClassifyError(err).Kind)
+	}
+	asked := 100
+	n, err := openai.New(environment(nil)).Count(patient{context.Background(), &asked}, long, port.Conf{Model: "gpt-4o"})
+	require.NoError(t, err)
+	require.Positive(t, n)
+}
+
+// What ollama was trained for is not what it runs with, so it is asked again until
+// it says that.
+func TestOnlyWhatIsCertainIsRemembered(t *testing.T) {
+	s := wiretest.New(t).Serves(wiretest.Model{ID: "qwen", Window: 131_072})
+	p, conf := at(s, "ollama")
+	conf.Model = "qwen"
+	size := func() int64 {
+		got, err := p.Profile(context.Background(), conf)
+		require.NoError(t, err)
+		return got.ContextWindow
+	}
+	require.Equal(t, int64(131_072), size())
+	s.Serves(wiretest.Model{ID: "qwen", Window: 131_072, MaxOutput: 4096})
+	require.Equal(t, int64(4096), size())
+	asked := len(s.Requests())
+	require.Equal(t, int64(4096), size())
+	require.Len(t, s.Requests(), asked)
 }
 
 func TestProfile(t *testing.T) {
@@ -139,7 +251,9 @@ func TestProfile(t *testing.T) {
 			asked := len(s.Requests())
 			_, err = p.Profile(ctx, c.conf)
 			require.NoError(t, err)
-			require.Len(t, s.Requests(), asked, "a server is asked once")
+			if name != "ollama" { // which only says what it was trained for
+				require.Len(t, s.Requests(), asked, "a server is asked once")
+			}
 		})
 	}
 	s := wiretest.New(t).Serves(wiretest.Model{ID: "a", Window: 5})

@@ -12,11 +12,13 @@ import (
 // they have in common, or it is read in every form that any of them writes.
 type dialect struct {
 	name    string
-	base    string         // where it is unless conf says; with the version
+	base    string         // where it is unless conf or baseEnv says; with the version
+	baseEnv string         // the variable of its address
 	keyEnv  string         // the variable of its key; empty: none is sent unless conf names one
 	limit   string         // the parameter that bounds the completion
 	topK    bool           // takes top_k
-	thought thinkingForm   // how it is asked to think
+	thought thinkingForm   // how it is asked to think, or not to
+	efforts string         // the words for it, the least first; openai's models differ
 	forced  forcing        // how it is made to call a tool
 	profile profileReading // where it says how large a context may be
 }
@@ -26,8 +28,8 @@ type thinkingForm int
 
 const (
 	byEffort    thinkingForm = iota // reasoning_effort
-	byTemplate                      // reasoning_effort where one is named, and the template's enable_thinking
-	byReasoning                     // reasoning = { effort } or { max_tokens }
+	byTemplate                      // the template's enable_thinking, and reasoning_effort
+	byReasoning                     // reasoning = { effort }, { max_tokens } or { enabled = false }
 )
 
 // forcing is how a server is made to call a tool.
@@ -51,18 +53,18 @@ const (
 
 // dialects is the table.
 //
-//	server      completion bound         top_k  thinking          forces a tool     window
-//	openai      max_completion_tokens    no     reasoning_effort  any               shipped table
-//	vllm        max_tokens               yes    template          any               /models max_model_len
-//	llamacpp    max_tokens               yes    template          "required" only   /props n_ctx
-//	ollama      max_tokens               no     reasoning_effort  never             /api/ps, /api/show
-//	openrouter  max_tokens               yes    reasoning         any               /models context_length
+//	server      completion bound         top_k  thinking          efforts          forces a tool     window
+//	openai      max_completion_tokens    no     reasoning_effort  by the model     any               shipped table
+//	vllm        max_tokens               yes    template          low to high      any               /models max_model_len
+//	llamacpp    max_tokens               yes    template          low to high      "required" only   /props n_ctx
+//	ollama      max_tokens               no     reasoning_effort  none to high     never             /api/ps, /api/show
+//	openrouter  max_tokens               yes    reasoning         minimal to xhigh any               /models context_length
 var dialects = []dialect{
-	{name: "openai", base: "https://api.openai.com/v1", keyEnv: "OPENAI_API_KEY", limit: "max_completion_tokens"},
-	{name: "vllm", base: "http://127.0.0.1:8000/v1", limit: "max_tokens", topK: true, thought: byTemplate, profile: byModels},
-	{name: "llamacpp", base: "http://127.0.0.1:8080/v1", limit: "max_tokens", topK: true, thought: byTemplate, forced: byName, profile: byProps},
-	{name: "ollama", base: "http://127.0.0.1:11434/v1", limit: "max_tokens", forced: notForced, profile: byShow},
-	{name: "openrouter", base: "https://openrouter.ai/api/v1", keyEnv: "OPENROUTER_API_KEY", limit: "max_tokens", topK: true, thought: byReasoning, profile: byModels},
+	{name: "openai", base: "https://api.openai.com/v1", baseEnv: "OPENAI_BASE_URL", keyEnv: "OPENAI_API_KEY", limit: "max_completion_tokens"},
+	{name: "vllm", base: "http://127.0.0.1:8000/v1", baseEnv: "VLLM_BASE_URL", limit: "max_tokens", topK: true, thought: byTemplate, efforts: "low medium high", profile: byModels},
+	{name: "llamacpp", base: "http://127.0.0.1:8080/v1", baseEnv: "LLAMACPP_BASE_URL", limit: "max_tokens", topK: true, thought: byTemplate, efforts: "low medium high", forced: byName, profile: byProps},
+	{name: "ollama", base: "http://127.0.0.1:11434/v1", baseEnv: "OLLAMA_BASE_URL", limit: "max_tokens", efforts: "none low medium high", forced: notForced, profile: byShow},
+	{name: "openrouter", base: "https://openrouter.ai/api/v1", baseEnv: "OPENROUTER_BASE_URL", keyEnv: "OPENROUTER_API_KEY", limit: "max_tokens", topK: true, thought: byReasoning, efforts: "minimal low medium high xhigh", profile: byModels},
 }
 
 // Dialects lists the values that conf.dialect may have.
@@ -84,14 +86,17 @@ func dialectNamed(name string) (dialect, error) {
 }
 
 // dialectAt answers what a server speaks by where it is. A place that says
-// nothing is taken for vllm's, which asks the least of a server.
-func dialectAt(base *url.URL) dialect {
+// nothing is taken for vllm's, which asks the least of a server. The address that
+// the environment has for OpenAI is a gateway to it, whatever its port.
+func dialectAt(base *url.URL, ambient bool) dialect {
 	name := "vllm"
 	switch host := strings.ToLower(base.Hostname()); {
 	case under(host, "openai.com"), under(host, "openai.azure.com"):
 		name = "openai"
 	case under(host, "openrouter.ai"):
 		name = "openrouter"
+	case ambient:
+		name = "openai"
 	case base.Port() == "11434":
 		name = "ollama"
 	case base.Port() == "8080":

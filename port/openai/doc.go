@@ -9,24 +9,32 @@
 //
 //  1. A call is one attempt. Nothing is repeated and no redirect followed; what
 //     happened is classified by package port.
-//  2. A stream that ends without the word for why, or without its last event, was
-//     cut: kind transport, and nothing of it is answered.
-//  3. Calls are assembled by index, by id or by their order, whichever the server
-//     gives. Arguments that are no JSON stay as they came, and the kernel closes
-//     that call; no arguments are {}.
+//  2. A stream that ends without the word for why was cut: kind transport, and
+//     nothing of it is answered. So was one whose connection broke before the usage.
+//  3. Calls of a stream are assembled by index, by id or by their order, whichever
+//     the server gives; those of a whole answer are what they are. Arguments that a
+//     log cannot hold (no JSON, a key twice, half of a character, more than 100
+//     levels) stay as their text, and the kernel closes that call; no arguments are
+//     {}.
 //  4. What a model thought goes back to the same server's name and the same model,
 //     byte for byte, and to nobody else.
 //  5. What a model does not take is refused, or left out and said once through
-//     [port.Host]: an answer never differs from what was asked in silence.
+//     [port.Host]: an answer never differs from what was asked in silence. An effort
+//     becomes the nearest that the model takes, and that is said as well.
 //  6. A key goes to its provider, to a server called by the provider's name, or
 //     where conf.api_key_env or the environment sends it; never to another.
+//  7. A member of an answer that nobody needs, or that is of another type than it
+//     should be, is no reason to lose the answer.
 //
 // # Where and as what
 //
-// conf.base_url says where, else OPENAI_BASE_URL, else the dialect's usual place;
-// a URL without a path gets the dialect's. conf.dialect says what the server is,
+// conf.base_url says where, else the dialect's variable (OPENAI_BASE_URL,
+// VLLM_BASE_URL, LLAMACPP_BASE_URL, OLLAMA_BASE_URL, OPENROUTER_BASE_URL), else its
+// usual place; a URL without a path gets the dialect's. conf.dialect says what the server is,
 // else its address does (openai.com, openrouter.ai, the ports 11434 and 8080), and
-// a place that says nothing is spoken to as to vllm. dialect.go has the table.
+// a place that says nothing is spoken to as to vllm. Where OPENAI_BASE_URL says is
+// OpenAI, reached through a gateway; only openrouter.ai stays itself. dialect.go has
+// the table.
 //
 // Chat Completions is how a model is asked. conf.api = "responses" asks an OpenAI
 // model by the Responses API, and so does the name of a model that has no other
@@ -46,17 +54,20 @@
 //
 // Its package holds every API of OpenAI, and a program that calls methods by
 // reflection, as knl does, links all of it: 50 MB of binary and 20 MB of memory
-// for one POST. Its reader of events is a package of its own and is used; its
-// client reads the server of the tests.
+// for one POST. Its reader of events is a package of its own, and does not see what
+// servers write beside events when they fail. The client reads the server of the
+// tests.
 //
 // # Tokens
 //
 // A prompt for OpenAI is counted with the model's vocabulary, which is loaded at
 // the first count (0.2 s), about a megabyte a second, each text once. Beside the
 // texts a message takes 4 tokens, the reply 3, a tool or a call 8, tools at all
-// 12, a picture 765, a file one for 16 bytes. Elsewhere a prompt is estimated by
-// its bytes, scaled by the prompt that the server counted last. Usage comes in
-// counters that do not overlap:
+// 12, and media what [port.ImageTokens] and [port.FileTokens] say. Elsewhere a
+// prompt is estimated by its bytes and media, corrected by the prompt that the
+// server counted last for the model: what was counted is never said to take less,
+// and no byte or medium to take less than half of what [port.Estimate] has for it.
+// Usage comes in counters that do not overlap:
 //
 //	input        prompt − cached − written to a cache
 //	cache read   cached_tokens

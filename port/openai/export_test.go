@@ -11,9 +11,9 @@ import (
 )
 
 // BodyFor answers the body of a call that is not made.
-func BodyFor(t *testing.T, conf port.Conf, req *kernel.Request) json.RawMessage {
+func BodyFor(t *testing.T, env map[string]string, conf port.Conf, req *kernel.Request) json.RawMessage {
 	t.Helper()
-	m, err := New(port.Host{}).open(conf)
+	m, err := New(port.Host{Env: func(name string) (string, bool) { v, set := env[name]; return v, set }}).open(conf)
 	require.NoError(t, err)
 	a, err := m.asked(req)
 	require.NoError(t, err)

@@ -21,108 +21,139 @@ import (
 //	ollama             {"error": "…"} or as openai
 //	vllm               {"error": {"message", "type", "code": 400}}, once without "error" around it
 //	gateways           {"detail": "…" or […]}, {"message": "…"}, a page
+//
+// What openrouter's own provider said stands as text in metadata.raw.
 type spoken struct {
 	Message  string          `json:"message"`
 	Type     string          `json:"type"`
 	Code     json.RawMessage `json:"code"`
 	Detail   json.RawMessage `json:"detail"`
 	Metadata struct {
-		Reasons []string `json:"reasons"` // of a moderation
-		Raw     json.RawMessage
+		Reasons  []string        `json:"reasons"` // of a moderation
+		Raw      json.RawMessage `json:"raw"`
+		Provider string          `json:"provider_name"`
 	} `json:"metadata"`
 }
 
 // heard reads what a server said.
 func heard(raw json.RawMessage) spoken {
 	var s spoken
-	if field.KindOf(raw) == '"' {
-		_ = json.Unmarshal(raw, &s.Message)
-		return s
-	}
-	if json.Unmarshal(raw, &s) != nil {
-		return spoken{}
-	}
-	if s.Message == "" && s.Detail != nil {
-		s.Message = wire.FirstWords(string(s.Detail))
-		_ = json.Unmarshal(s.Detail, &s.Message)
+	switch field.KindOf(raw) {
+	case '"':
+		s.Message = plain(raw)
+	case '{':
+		_ = lenient(raw, &s)
+		if s.Message == "" && s.Detail != nil {
+			if s.Message = plain(s.Detail); s.Message == "" {
+				s.Message = wire.FirstWords(string(s.Detail))
+			}
+		}
+		s.relay()
 	}
 	return s
 }
 
-// code answers the word and the status that the code is.
-func (s spoken) code() (word string, status int) {
-	if json.Unmarshal(s.Code, &status) != nil {
-		_ = json.Unmarshal(s.Code, &word)
+// around reads what a server said with a body, which is the error itself or has
+// it as a member.
+func around(body []byte) spoken {
+	if list, err := field.Elements(body); err == nil && len(list) > 0 {
+		body = list[0]
 	}
-	if status < 100 || status > 599 {
-		status = 0
+	var top struct {
+		Error json.RawMessage `json:"error"`
 	}
-	return word, status
+	if lenient(body, &top) && isError(top.Error) {
+		return heard(top.Error)
+	}
+	if field.KindOf(body) == '{' {
+		return heard(body)
+	}
+	return spoken{}
 }
 
-// refusalError is a failure that is a refusal: a filter stopped the prompt.
-type refusalError struct{ detail string }
-
-// Error answers what the provider said.
-func (e *refusalError) Error() string { return e.detail }
-
-// declined answers the Answer that a refusal is, and every other error as it is.
-func declined(err error) (*kernel.Answer, error) {
-	var refusal *refusalError
-	if !errors.As(err, &refusal) {
-		return nil, err
+// relay adds to what a gateway says what the server behind it said to the gateway.
+func (s *spoken) relay() {
+	raw := s.Metadata.Raw
+	if !isSet(raw) {
+		return
 	}
-	return &kernel.Answer{
-		Refused: true, RefusalKind: "content_filter", RefusalDetail: refusal.detail,
-		Content: json.RawMessage("[]"), StopReason: "refusal",
-	}, nil
+	if field.KindOf(raw) == '"' {
+		raw = json.RawMessage(plain(raw))
+	}
+	cause := around(raw)
+	if cause.Message == "" {
+		cause.Message = wire.FirstWords(string(raw))
+	}
+	by := ""
+	if s.Metadata.Provider != "" {
+		by = " (" + s.Metadata.Provider + ")"
+	}
+	s.Message = strings.TrimPrefix(s.Message+by+": "+cause.Message, ": ")
+	if word, _ := s.code(); word == "" && s.Type == "" {
+		s.Type, _ = cause.code()
+		if s.Type == "" {
+			s.Type = cause.Type
+		}
+	}
+}
+
+// code answers the word and the status that the code is.
+func (s spoken) code() (word string, status int) {
+	if n := number(s.Code); n >= 100 && n <= 599 {
+		return "", int(n)
+	}
+	return plain(s.Code), 0
 }
 
 // err classifies what was said. status is 0 inside a stream.
 func (s spoken) err(status int, wait string) error {
 	word, coded := s.code()
-	if word == "content_filter" || word == "content_policy_violation" || len(s.Metadata.Reasons) > 0 {
-		return &refusalError{strings.TrimSpace(s.Message + " " + strings.Join(s.Metadata.Reasons, ", "))}
-	}
 	if status == 0 {
 		status = coded
 	}
-	f := port.Failure{Status: status, Code: word, Message: s.Message, RetryAfter: wait}
-	call := port.Classify(f, time.Now())
-	if call.Kind == kernel.Unknown && s.Type != "" {
-		f.Code = s.Type
-		call = port.Classify(f, time.Now())
+	if word == "" {
+		word = s.Type
 	}
-	switch {
-	case status == http.StatusPaymentRequired:
+	f := port.Failure{Status: status, Code: word, Type: s.Type, Message: s.Message, RetryAfter: wait}
+	if f.Filtered() || len(s.Metadata.Reasons) > 0 {
+		return &wire.Refusal{Detail: strings.TrimSpace(s.Message + " " + strings.Join(s.Metadata.Reasons, ", "))}
+	}
+	call := port.Classify(f, time.Now())
+	if status == http.StatusPaymentRequired || s.Type == "insufficient_quota" {
 		call.Kind = kernel.Auth // nothing is left on the account, and no waiting helps
-	case s.Type == "insufficient_quota":
-		call.Kind = kernel.Auth
 	}
 	return call
 }
 
-// failure answers a response that is not 200 as the error of a call.
-func (s *server) failure(res *http.Response, body []byte) error {
-	var top struct {
-		Error json.RawMessage `json:"error"`
-	}
-	said := spoken{}
-	if json.Unmarshal(body, &top) == nil {
-		if top.Error == nil || field.KindOf(top.Error) == 'n' {
-			top.Error = body
-		}
-		said = heard(top.Error)
-	}
+// failure answers a response that is not 200 as the error of a call. known says
+// whether the call said who it is from.
+func (s *server) failure(res *http.Response, body []byte, known bool) error {
+	said := around(body)
 	if said.Message == "" {
-		said.Message = strings.TrimSuffix(fmt.Sprintf("the server answered %d %s: %s", res.StatusCode, http.StatusText(res.StatusCode), wire.FirstWords(string(body))), ": ")
+		said.Message = unsaid(res, body)
 	}
 	err := said.err(res.StatusCode, wire.Waiting(res.Header))
 	var call *kernel.CallError
-	if errors.As(err, &call) && call.Retryable() && res.Header.Get("x-should-retry") == "false" {
+	switch {
+	case !errors.As(err, &call):
+	case call.Retryable() && res.Header.Get("x-should-retry") == "false":
 		call.Retry = new(bool)
+	case res.StatusCode == http.StatusUnauthorized && !known:
+		call.Message += ": no key was sent, want its variable in conf.api_key_env"
 	}
 	return err
+}
+
+// unsaid answers what a response is of which the server says nothing readable.
+func unsaid(res *http.Response, body []byte) string {
+	what := strings.TrimSpace(fmt.Sprintf("the server answered %d %s", res.StatusCode, http.StatusText(res.StatusCode)))
+	if to, err := res.Location(); err == nil && res.StatusCode/100 == 3 {
+		return fmt.Sprintf("%s and points to %s://%s%s, and no redirect is followed: want the address there in conf.base_url", what, to.Scheme, to.Host, to.EscapedPath())
+	}
+	if words := wire.FirstWords(string(body)); words != "" {
+		what += ": " + words
+	}
+	return what
 }
 
 // inside answers an error that came with status 200.

@@ -3,6 +3,9 @@ package openai_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,11 +42,12 @@ func TestErrors(t *testing.T) {
 		"a page":      {"openai", wiretest.Reply{Status: 502, Type: "text/html", Raw: "<html>\n<b>Bad  Gateway</b></html>"}, kernel.Server, 0, "the server answered 502 Bad Gateway: <html> <b>Bad Gateway</b></html>"},
 		"nothing":     {"openai", wiretest.Reply{Status: 500, Raw: " "}, kernel.Server, 0, "the server answered 500 Internal Server Error"},
 		"a list":      {"openai", wiretest.Reply{Status: 500, Raw: `[]`}, kernel.Server, 0, "the server answered 500 Internal Server Error: []"},
-		"redirect":    {"openai", wiretest.Reply{Status: 302, Raw: "x", Header: map[string]string{"location": "http://127.0.0.1:1/"}}, kernel.Unknown, 0, "the server answered 302 Found: x"},
+		"redirect":    {"openai", wiretest.Reply{Status: 302, Raw: "x", Header: map[string]string{"location": "http://127.0.0.1:1/v2?key=" + key}}, kernel.Unknown, 0, "the server answered 302 Found and points to http://127.0.0.1:1/v2, and no redirect is followed: want the address there in conf.base_url"},
+		"to nowhere":  {"openai", wiretest.Reply{Status: 304, Raw: "x"}, kernel.Unknown, 0, "the server answered 304 Not Modified"},
 		"no more":     {"openai", wiretest.Reply{Status: 429, Error: "rate_limit_exceeded", Say: "x", Header: map[string]string{"x-should-retry": "false"}}, kernel.RateLimited, 0, ""},
 		"200, code":   {"openrouter", wiretest.Reply{Raw: `{"error":{"code":502,"message":"Provider returned error"}}`}, kernel.Server, 0, "Provider returned error"},
 		"200, word":   {"openai", wiretest.Reply{Raw: `{"error":{"code":"server_error","message":"oops"}}`}, kernel.Server, 0, "oops"},
-		"200, text":   {"ollama", wiretest.Reply{Raw: `{"error":"it broke"}`}, kernel.Unknown, 0, "it broke"},
+		"200, text":   {"ollama", wiretest.Reply{Raw: `{"error":"it broke"}`}, kernel.Server, 0, "it broke"},
 		"in choice":   {"openrouter", wiretest.Reply{Raw: `{"choices":[{"index":0,"finish_reason":"error","error":{"code":429,"message":"busy"},"message":{"content":"x"}}]}`}, kernel.RateLimited, 0, "busy"},
 		"no JSON":     {"openai", wiretest.Reply{Raw: "hello"}, kernel.Server, 0, "the answer is not what Chat Completions writes: hello"},
 		"no choice":   {"openai", wiretest.Reply{Raw: "{}"}, kernel.Server, 0, "the answer has no choice: {}"},
@@ -52,7 +56,17 @@ func TestErrors(t *testing.T) {
 		"in a stream": {"openai", wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("some text")}, Error: "server_error", Say: "oops"}, kernel.Server, 0, "oops"},
 		"by type":     {"vllm", wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("some text")}, Error: "overloaded_error", Say: "oops"}, kernel.Overloaded, 0, "oops"},
 		"garbage":     {"openai", wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("x")}, Mangle: func(string, string) (string, string) { return "", "{" }}, kernel.Server, 0, "the answer is not what Chat Completions writes: {"},
-		"no end":      {"openai", wiretest.Reply{Mangle: func(_, data string) (string, string) { return "", strings.Replace(data, "[DONE]", "", 1) }, Blocks: []wiretest.Block{wiretest.Say("x")}}, kernel.Transport, 0, ""},
+		"a list of":   {"openai", wiretest.Reply{Status: 429, Raw: `[{"error":{"code":429,"message":"Resource exhausted","status":"RESOURCE_EXHAUSTED"}}]`}, kernel.RateLimited, 0, "Resource exhausted"},
+		"relayed":     {"openrouter", relayed(`"{\"error\":{\"message\":\"maximum context length is 8192 tokens\",\"code\":\"x\"}}"`), kernel.ContextOverflow, 0, "Provider returned error (Azure): maximum context length is 8192 tokens"},
+		"relayed, as": {"openrouter", relayed(`{"message":"maximum context length is 8192 tokens"}`), kernel.ContextOverflow, 0, "Provider returned error (Azure): maximum context length is 8192 tokens"},
+		"a page of":   {"openrouter", relayed(`"<html>\n<b>Bad  Gateway"`), kernel.InvalidRequest, 0, "Provider returned error (Azure): <html> <b>Bad Gateway"},
+		"bare":        {"vllm", events(`data: {"choices":[{"index":0,"delta":{"content":"x"}}]}`, `data: {"object":"error","message":"EngineCore died","type":"InternalServerError","param":null,"code":500}`, "data: [DONE]"), kernel.Server, 0, "EngineCore died"},
+		"field":       {"llamacpp", events(`data: {"choices":[{"index":0,"delta":{"content":"x"}}]}`, `error: {"code":500,"message":"failed to decode","type":"server_error"}`), kernel.Server, 0, "failed to decode"},
+		"field, text": {"llamacpp", events(`error: it broke`), kernel.Server, 0, "it broke"},
+		"no event":    {"ollama", events(`data: {"choices":[{"index":0,"delta":{"content":"x"}}]}`, `{"error":"CUDA error"}`), kernel.Server, 0, "CUDA error"},
+		"as events":   {"vllm", wiretest.Reply{Type: "text/event-stream", Raw: `{"error":{"message":"busy","code":503}}`}, kernel.Overloaded, 0, "busy"},
+		"detail, 200": {"vllm", wiretest.Reply{Raw: `{"detail":"not here"}`}, kernel.Server, 0, "not here"},
+		"half event":  {"vllm", wiretest.Reply{Type: "text/event-stream", Raw: "data: {\"choices\":[{\"finish_reason\":\"st"}, kernel.Transport, 0, "the stream ended before the answer was whole"},
 		"no finish":   {"openai", wiretest.Reply{Mangle: func(_, data string) (string, string) { return "", strings.Replace(data, `"stop"`, `null`, 1) }, Blocks: []wiretest.Block{wiretest.Say("x")}}, kernel.Transport, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,6 +78,15 @@ func TestErrors(t *testing.T) {
 		})
 	}
 	require.False(t, failed(t, "openai", wiretest.Reply{Status: 429, Error: "x", Header: map[string]string{"x-should-retry": "false"}}).Retryable())
+}
+
+// relayed is a failure that openrouter hands on.
+func relayed(raw string) wiretest.Reply {
+	return wiretest.Reply{Status: 400, Raw: `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":` + raw + `,"provider_name":"Azure"}},"user_id":"u"}`}
+}
+
+func events(events ...string) wiretest.Reply {
+	return wiretest.Reply{Type: "text/event-stream", Raw: strings.Join(events, "\n\n") + "\n\n"}
 }
 
 func TestErrorsOfItems(t *testing.T) {
@@ -79,7 +102,7 @@ func TestErrorsOfItems(t *testing.T) {
 		"failed":    {wiretest.Reply{Raw: `{"status":"failed","error":{"code":"server_error","message":"oops"}}`}, kernel.Server, "oops", []func(*port.Conf){whole}},
 		"queued":    {wiretest.Reply{Raw: `{"status":"queued","output":[]}`}, kernel.Server, "the answer has the status queued, want completed or incomplete", []func(*port.Conf){whole}},
 		"no status": {wiretest.Reply{Raw: `{"choices":[]}`}, kernel.Server, "the answer is not what the Responses API writes", []func(*port.Conf){whole}},
-		"no items":  {wiretest.Reply{Raw: `{"status":"completed","output":[7]}`}, kernel.Server, "the answer has an item that is none: 7", []func(*port.Conf){whole}},
+		"no reason": {wiretest.Reply{Raw: `{"status":"failed","error":null,"output":[]}`}, kernel.Server, "the provider says that the response failed, and not why", []func(*port.Conf){whole}},
 		"overflow":  {wiretest.Reply{Status: 400, Error: "context_length_exceeded"}, kernel.ContextOverflow, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +220,7 @@ func TestKeys(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, c.sent, local.Last().Header.Get("authorization"))
 			if strings.HasPrefix(c.sent, "Bearer ") {
-				require.Equal(t, []string{strings.TrimPrefix(c.sent, "Bearer ")}, told)
+				require.Equal(t, []string{strings.TrimPrefix(c.sent, "Bearer ")}, slices.Compact(told))
 			}
 		})
 	}
@@ -222,7 +245,7 @@ func TestOpenRefuses(t *testing.T) {
 		`conf.dialect: got "olama" (did you mean "ollama"?), want one of openai, vllm, llamacpp, ollama, openrouter`:     {Model: "m", Dialect: "olama"},
 		`conf.base_url: got "ftp://x", want http://host or https://host`:                                                 {Model: "m", BaseURL: "ftp://x"},
 		`conf.base_url: got "http://x/v1\r\nHost: y", want a URL without space or control characters`:                    {Model: "m", BaseURL: "http://x/v1\r\nHost: y"},
-		`conf.base_url: got "http://x/?k=v", want a URL without ? and #`:                                                 {Model: "m", BaseURL: "http://x/?k=v"},
+		`conf.base_url: got "http://x/" with more behind it, want a URL without ? and #`:                                 {Model: "m", BaseURL: "http://x/?k=v"},
 		`conf.base_url: got a URL with a name or password in it, want the key in a variable that conf.api_key_env names`: {Model: "m", BaseURL: "http://u:secret@x"},
 		`conf.headers.a: got a value with a line break or control character, want one line`:                              {Model: "m", Headers: map[string]string{"a": "b\r\nc: d"}},
 		`conf.headers: got the name "a b", want letters, digits and -`:                                                   {Model: "m", Headers: map[string]string{"a b": "c"}},
@@ -232,4 +255,53 @@ func TestOpenRefuses(t *testing.T) {
 		_, err := p.Open(conf)
 		require.EqualError(t, err, want)
 	}
+}
+
+// A key that nobody sent is not called a wrong one.
+func TestNoKeySent(t *testing.T) {
+	s := wiretest.New(t).Reply(wiretest.Reply{Status: 401, Error: "invalid_api_key", Say: "Incorrect API key provided"}, wiretest.Reply{Status: 401, Error: "invalid_api_key", Say: "Incorrect API key provided"})
+	p := openai.New(environment(map[string]string{"OPENAI_API_KEY": key, "MINE": key}))
+	conf := port.Conf{Model: "m", BaseURL: s.URL + "/vllm/v1"}
+	_, _, err := call(t, p, conf, requestOf(ask))
+	require.EqualError(t, err, "auth: Incorrect API key provided: no key was sent, want its variable in conf.api_key_env")
+	conf.APIKeyEnv = "MINE"
+	_, _, err = call(t, p, conf, requestOf(ask))
+	require.EqualError(t, err, "auth: Incorrect API key provided")
+}
+
+// A connection that breaks behind the usage took nothing of the answer; one that
+// breaks before may have.
+func TestBrokenBehindTheAnswer(t *testing.T) {
+	const stop, counted = `data: {"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}`, `data: {"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}}`
+	for body, want := range map[string]string{stop + "\n\n" + counted + "\n\n": "", stop + "\n\n": "transport: the stream ended before the answer was whole: unexpected EOF"} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("content-type", "text/event-stream")
+			w.Header().Set("content-length", "10000")
+			_, _ = w.Write([]byte(body))
+		}))
+		a, _, err := call(t, openai.New(environment(nil)), port.Conf{Model: "m", BaseURL: server.URL}, requestOf(ask))
+		server.Close()
+		if want != "" {
+			require.EqualError(t, err, want)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, kernel.Usage{Input: 10, Output: 5}, a.Usage)
+	}
+}
+
+// The path of a base URL goes to the server as it is written.
+func TestEscapedPath(t *testing.T) {
+	asked := make(chan string, 2)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.EscapedPath()
+		_, _ = w.Write([]byte(`{"choices":[{"message":{"content":"x"}}],"data":[]}`))
+	}))
+	defer server.Close()
+	p, conf := openai.New(environment(nil)), port.Conf{Model: "m", BaseURL: server.URL + "/a%2Fb/v1/", Dialect: "llamacpp"}
+	_, _, err := call(t, p, conf, requestOf(ask))
+	require.NoError(t, err)
+	require.Equal(t, "/a%2Fb/v1/chat/completions", <-asked)
+	_, _ = p.Profile(context.Background(), conf)
+	require.Equal(t, "/a%2Fb/props", <-asked)
 }

@@ -26,7 +26,10 @@ type Port struct {
 	profiles sync.Map // server and model → port.Profile
 }
 
-var _ port.Port = (*Port)(nil)
+var (
+	_ port.Port   = (*Port)(nil)
+	_ port.Placed = (*Port)(nil)
+)
 
 // New answers a port that reads keys and base URLs through host.
 func New(host port.Host) *Port { return &Port{host: host} }
@@ -38,6 +41,17 @@ func As(dialect string, host port.Host) *Port {
 		panic("BUG: openai.As: " + err.Error())
 	}
 	return &Port{host: host, dialect: dialect}
+}
+
+// Place implements [port.Placed].
+func (p *Port) Place() port.Place {
+	d := dialects[0]
+	for _, one := range dialects {
+		if one.name == p.dialect {
+			d = one
+		}
+	}
+	return port.Place{KeyVariable: d.keyEnv, BaseVariable: d.baseEnv, Base: d.base}
 }
 
 // Open answers the model that conf names. A base URL or a header that must not
@@ -116,9 +130,9 @@ func (m *model) Call(ctx context.Context, req *kernel.Request, opts kernel.CallO
 	defer cancel()
 	a, err := m.ask(bounded, asked)
 	if err != nil {
-		return declined(m.server.ended(ctx, bounded, err))
+		return wire.Declined(m.server.Ended(ctx, bounded, err))
 	}
-	m.measure(req, a, asked)
+	m.measure(a, asked)
 	return a, nil
 }
 
@@ -127,10 +141,12 @@ type asked struct {
 	body   json.RawMessage
 	names  port.Wire // gives the tools their own names back
 	limit  int64     // of the completion; 0: none was asked for
-	size   int64     // estimated tokens of the prompt, for an answer without usage
+	size   port.Size // of the prompt, for an answer without usage
 	server string    // the bag's port
 	model  string
 	on     func(kernel.Delta)
+
+	offered func(beginning string) bool // whether a tool is called so, or begins so
 
 	counted bool // the server counted the answer's tokens
 }
@@ -163,7 +179,7 @@ func (m *model) fetch(ctx context.Context, r request) ([]byte, error) {
 	defer cancel()
 	body, err := m.server.fetch(bounded, r)
 	if err != nil {
-		return nil, m.server.ended(ctx, bounded, err)
+		return nil, m.server.Ended(ctx, bounded, err)
 	}
 	return body, nil
 }

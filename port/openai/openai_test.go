@@ -144,41 +144,75 @@ func TestAnswersNothing(t *testing.T) {
 	})
 }
 
-// Calls come together whatever a server leaves out.
-func TestCallsInPieces(t *testing.T) {
-	two := `[{"type":"tool_use","id":"a","name":"f","input":{"x":1}},{"type":"tool_use","id":"b","name":"g","input":{}}]`
-	bare := `[{"type":"tool_use","name":"f","input":{"x":1}},{"type":"tool_use","name":"g","input":{}}]`
-	for name, c := range map[string]struct {
-		pieces []string
-		want   string
-	}{
-		"no index":      {[]string{`{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`, `{"function":{"arguments":"1}"}}`, `{"id":"b","function":{"name":"g","arguments":""}}`}, two},
-		"index as null": {[]string{`{"index":null,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`, `{"id":"a","function":{"arguments":"1}"}}`, `{"id":"b","function":{"name":"g"}}`}, two},
-		"all number 0":  {[]string{`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`, `{"index":0,"id":"b","function":{"name":"g","arguments":"{}"}}`}, two},
-		"interleaved":   {[]string{`{"index":0,"id":"a","function":{"name":"f"}}`, `{"index":1,"id":"b","function":{"name":"g"}}`, `{"index":0,"function":{"arguments":"{\"x\":1}"}}`, `{"index":1,"function":{"arguments":"{}"}}`}, two},
-		"id repeated":   {[]string{`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}}`, `{"index":0,"id":"a","function":{"name":"f","arguments":":1}"}}`, `{"index":1,"id":"b","function":{"name":"g"}}`}, two},
-		"id comes late": {[]string{`{"index":0,"function":{"name":"f"}}`, `{"index":0,"id":"a","function":{"arguments":"{\"x\":1}"}}`, `{"index":1,"id":"b","function":{"name":"g"}}`}, two},
-		"an object":     {[]string{`{"id":"a","function":{"name":"f","arguments":{"x":1}}}`, `{"id":"b","function":{"name":"g","arguments":null}}`}, two},
-		"no id":         {[]string{`{"index":0,"function":{"name":"f","arguments":"{\"x\":1}"}}`, `{"index":1,"function":{"name":"g","arguments":"{}"}}`}, bare},
-		"nothing":       {[]string{`{"function":{"name":"f","arguments":"{\"x\":1}"}}`, `{"function":{"name":"g","arguments":"{}"}}`}, bare},
-		"name in two":   {[]string{`{"index":0,"function":{"name":"fs"}}`, `{"index":0,"function":{"name":"_read","arguments":"{}"}}`}, `[{"type":"tool_use","name":"fs.read","input":{}}]`},
-		"no name":       {[]string{`{"index":0,"id":"a","function":{"arguments":"{}"}}`}, `[{"type":"tool_use","id":"a","name":"","input":{}}]`},
-		"cut":           {[]string{`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`}, `[{"type":"tool_use","id":"a","name":"f","input":"{\"x\":"}]`},
-		"key twice":     {[]string{`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1,\"x\":2}"}}`}, `[{"type":"tool_use","id":"a","name":"f","input":"{\"x\":1,\"x\":2}"}]`},
-		"a list":        {[]string{`{"index":0,"id":"a","function":{"name":"f","arguments":"[1]"}}`}, `[{"type":"tool_use","id":"a","name":"f","input":[1]}]`},
-		"only space":    {[]string{`{"index":0,"id":"a","function":{"name":"f","arguments":" \n"}}`}, `[{"type":"tool_use","id":"a","name":"f","input":{}}]`},
-		"same id twice": {[]string{`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`, `{"index":1,"id":"a","function":{"name":"f","arguments":"{}"}}`}, `[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"a","name":"f","input":{}}]`},
+// A member of the wrong type costs no answer: what is needed is read, the rest is
+// left.
+func TestOddMembers(t *testing.T) {
+	message := func(members string) string {
+		return `{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"hi"` + members + `}}],"usage":{"prompt_tokens":10,"completion_tokens":5}}`
+	}
+	for name, body := range map[string]string{
+		"reasoning":       message(`,"reasoning":{"t":"x"}`),
+		"reasoning, list": message(`,"reasoning_content":["x"],"reasoning_details":{"a":1}`),
+		"refusal":         message(`,"refusal":false`),
+		"calls":           message(`,"tool_calls":{},"function_call":"none"`),
+		"call":            message(`,"tool_calls":["x"]`),
+		"error beside":    message(`},"error":{},"x":{"a":1`),
+		"finish":          strings.Replace(message(""), `"stop"`, `{"reason":"stop"}`, 1),
+		"index":           strings.Replace(message(""), `"index":0`, `"index":"0"`, 1),
+		"empty error":     strings.Replace(message(""), `"choices"`, `"error":"","choices"`, 1),
+		"no error":        strings.Replace(message(""), `"choices"`, `"error":false,"choices"`, 1),
+		"other choices":   strings.Replace(message(""), `"choices":[`, `"choices":[null,7,{"index":1,"message":{"content":"no"}},`, 1),
+		"usage as text":   strings.Replace(message(""), `"prompt_tokens":10`, `"prompt_tokens":10,"prompt_tokens_details":[],"completion_tokens_details":7`, 1),
+		"floats":          strings.Replace(strings.Replace(message(""), ":10", ":10.0", 1), ":5}", `:5.5,"completion_tokens_details":{"reasoning_tokens":0.5}}`, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			var blocks []wiretest.Block
-			for _, p := range c.pieces {
-				blocks = append(blocks, wiretest.Block{Raw: json.RawMessage(`{"tool_calls":[` + p + `]}`)})
+			for _, reply := range []wiretest.Reply{{Raw: body}, {Type: "text/event-stream", Raw: "data: " + strings.ReplaceAll(body, `"message"`, `"delta"`) + "\n\ndata: [DONE]\n\n"}} {
+				if name == "finish" && reply.Type != "" {
+					continue // without the word for why a stream was cut
+				}
+				a, _ := answered(t, "vllm", reply)
+				require.JSONEq(t, `[{"type":"text","text":"hi"}]`, string(a.Content))
+				require.Equal(t, kernel.Usage{Input: 10, Output: 5}, a.Usage)
 			}
-			a, _ := answered(t, "vllm", wiretest.Reply{Blocks: blocks, Stop: "tool_calls"})
-			require.JSONEq(t, c.want, string(a.Content))
-			require.Equal(t, "tool_use", a.StopReason)
 		})
 	}
+	item := func(more string) string {
+		return `{"status":"completed","output":[7,{"type":"message","content":[{"type":"output_text","text":"hi","annotations":7}],"phase":7},{"type":"function_call","call_id":7,"name":"fs_read","arguments":{}}],"usage":{"input_tokens":10.0,"output_tokens":5}` + more + `}`
+	}
+	for _, more := range []string{``, `,"error":""`, `,"incomplete_details":"none"`, `,"error":null`} {
+		a, _ := answered(t, "openai", wiretest.Reply{Raw: item(more)}, asItems, whole)
+		require.JSONEq(t, `[{"type":"item","provider":{"port":"openai","model":"gpt-4o","field":"item","raw":"7"}},{"type":"text","text":"hi"},
+			{"type":"tool_use","id":"7","name":"fs.read","input":{}}]`, string(a.Content))
+		require.Equal(t, kernel.Usage{Input: 10, Output: 5}, a.Usage)
+	}
+}
+
+// Events are read as they come, whatever they are called and however they end.
+func TestEventsOfAnyKind(t *testing.T) {
+	said := func(delta, finish string) string {
+		return `{"choices":[{"index":0,"delta":{` + delta + `},"finish_reason":` + finish + `}]}`
+	}
+	hi, stop, counted := "data: "+said(`"content":"hi"`, "null"), "data: "+said("", `"stop"`), `data: {"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}}`
+	all := strings.Join([]string{hi, stop, counted, "data: [DONE]"}, "\n\n")
+	for name, c := range map[string]struct{ kind, body string }{
+		"plain text":      {"text/plain", all + "\n\n"},
+		"no type":         {"application/json", ": a comment\n\n" + all + "\n\n"},
+		"byte order mark": {"text/event-stream", "\ufeff" + all + "\n\n"},
+		"no last line":    {"text/event-stream", all},
+		"CRLF":            {"text/event-stream", strings.ReplaceAll(all, "\n", "\r\n")},
+		"no [DONE]":       {"text/event-stream", strings.Join([]string{hi, stop, counted}, "\n\n") + "\n\n"},
+		"lines of data":   {"text/event-stream", strings.ReplaceAll(all, `"delta"`, "\ndata: \"delta\"")},
+		"all of it whole": {"text/event-stream", `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, _ := answered(t, "vllm", wiretest.Reply{Type: c.kind, Raw: c.body})
+			require.JSONEq(t, `[{"type":"text","text":"hi"}]`, string(a.Content))
+			require.Equal(t, kernel.Usage{Input: 10, Output: 5}, a.Usage)
+		})
+	}
+	a, _ := answered(t, "vllm", wiretest.Reply{Type: "text/event-stream", Raw: hi + "\n\n" + stop + "\n\n"})
+	require.JSONEq(t, `[{"type":"text","text":"hi"}]`, string(a.Content))
+	require.Positive(t, a.Usage.Input, "nobody counted it, so it is estimated")
 }
 
 // What a model did goes before what its server says of it.
@@ -223,6 +257,9 @@ func TestRefusals(t *testing.T) {
 		"filter":        {"openai", "content_filter", "", wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("The")}, Stop: "content_filter"}, nil},
 		"filter, items": {"openai", "content_filter", "", wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("The")}, Stop: "content_filter"}, []func(*port.Conf){asItems}},
 		"prompt":        {"openai", "content_filter", "The prompt was filtered.", wiretest.Reply{Status: 400, Error: "content_filter", Say: "The prompt was filtered."}, nil},
+		"flagged":       {"openai", "content_filter", "Invalid prompt", wiretest.Reply{Status: 400, Error: "invalid_prompt", Say: "Invalid prompt"}, nil},
+		"flagged, late": {"openai", "content_filter", "Invalid prompt", wiretest.Reply{Raw: `{"status":"failed","error":{"code":"invalid_prompt","message":"Invalid prompt"}}`}, []func(*port.Conf){asItems, whole}},
+		"relayed":       {"openrouter", "content_filter", "Provider returned error (Azure): no", relayed(`{"error":{"code":"content_filter","message":"no"}}`), nil},
 		"moderation": {"openrouter", "content_filter", "Your input was flagged violence", wiretest.Reply{Status: 403,
 			Raw: `{"error":{"code":403,"message":"Your input was flagged","metadata":{"reasons":["violence"],"flagged_input":"…"}}}`}, nil},
 	} {
@@ -234,4 +271,28 @@ func TestRefusals(t *testing.T) {
 			require.Equal(t, "refusal", a.StopReason)
 		})
 	}
+}
+
+// Each dialect has a variable for its address, and a key goes to a place that
+// another names only when the conf says so.
+func TestPlaces(t *testing.T) {
+	for _, dialect := range openai.Dialects {
+		s := wiretest.New(t)
+		at := openai.As(dialect, port.Host{}).Place()
+		require.Equal(t, strings.ToUpper(dialect)+"_BASE_URL", at.BaseVariable)
+		require.NotEmpty(t, at.Base)
+		env := map[string]string{at.BaseVariable: s.URL + "/" + dialect + "/v1", "OPENAI_API_KEY": "sk-of-openai", "OPENROUTER_API_KEY": "sk-of-router"}
+		p := openai.As(dialect, port.Host{Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }})
+		llm, err := p.Open(port.Conf{Model: "m"})
+		require.NoError(t, err)
+		s.Reply(wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("hi")}})
+		_, err = llm.Call(context.Background(), requestOf(ask), kernel.CallOptions{})
+		require.NoError(t, err, dialect)
+		want := ""
+		if at.KeyVariable != "" {
+			want = "Bearer " + env[at.KeyVariable]
+		}
+		require.Equal(t, want, s.Last().Header.Get("authorization"), dialect)
+	}
+	require.Equal(t, port.Place{KeyVariable: "OPENAI_API_KEY", BaseVariable: "OPENAI_BASE_URL", Base: "https://api.openai.com/v1"}, openai.New(port.Host{}).Place())
 }

@@ -84,15 +84,16 @@ func (m *model) profile(ctx context.Context) (port.Profile, error) {
 	}
 	var p port.Profile
 	var err error
+	certain := true
 	switch m.server.dialect.profile {
 	case byModels:
 		p, err = m.listed(ctx)
 	case byProps:
 		p, err = m.props(ctx)
 	case byShow:
-		p, err = m.shown(ctx)
+		p, certain, err = m.shown(ctx)
 	}
-	if err == nil && p.ContextWindow > 0 {
+	if err == nil && certain && p.ContextWindow > 0 {
 		m.port.profiles.Store(m.place(), p)
 	}
 	return p, err
@@ -104,7 +105,7 @@ func (m *model) read(ctx context.Context, r request, dst any) error {
 	if err != nil {
 		return err
 	}
-	if json.Unmarshal(body, dst) != nil {
+	if !lenient(body, dst) {
 		return wire.Unreadable("the answer to "+r.path+" is not what "+m.server.dialect.name+" writes", string(body))
 	}
 	return nil
@@ -167,21 +168,11 @@ var contextParameter = regexp.MustCompile(`(?m)^\s*num_ctx\s+(\d+)`)
 
 // shown reads what ollama says: the context that the model runs with, else the
 // one that it is configured with, else what the model was trained for. ollama
-// cuts a longer prompt without a word, so the smallest true size comes first.
-func (m *model) shown(ctx context.Context) (port.Profile, error) {
-	var running struct {
-		Models []struct {
-			Name    string `json:"name"`
-			Context int64  `json:"context_length"`
-		} `json:"models"`
-	}
-	if err := m.read(ctx, request{method: "GET", path: m.beside("api/ps")}, &running); err != nil {
-		return port.Profile{}, err
-	}
-	for _, one := range running.Models {
-		if one.Context > 0 && (one.Name == m.conf.Model || one.Name == m.conf.Model+":latest") {
-			return port.Profile{ContextWindow: one.Context}, nil
-		}
+// cuts a longer prompt without a word, so the last is not certain: a model that is
+// not loaded yet may be given less.
+func (m *model) shown(ctx context.Context) (p port.Profile, certain bool, err error) {
+	if p.ContextWindow, err = m.running(ctx); err != nil || p.ContextWindow > 0 {
+		return p, true, err
 	}
 	var show struct {
 		Parameters string                     `json:"parameters"`
@@ -189,17 +180,36 @@ func (m *model) shown(ctx context.Context) (port.Profile, error) {
 	}
 	body := field.Map{"model": field.Quoted(m.conf.Model)}.JSON()
 	if err := m.read(ctx, request{method: "POST", path: m.beside("api/show"), body: body}, &show); err != nil {
-		return port.Profile{}, err
+		return p, false, err
 	}
-	p := port.Profile{}
 	if found := contextParameter.FindStringSubmatch(show.Parameters); found != nil {
 		p.ContextWindow, _ = strconv.ParseInt(found[1], 10, 64)
-		return p, nil
+		return p, true, nil
 	}
 	for key, value := range show.Info {
-		if strings.HasSuffix(key, ".context_length") {
-			p.ContextWindow, _ = strconv.ParseInt(string(value), 10, 64)
+		if n, err := strconv.ParseInt(string(value), 10, 64); err == nil && strings.HasSuffix(key, ".context_length") && (p.ContextWindow == 0 || n < p.ContextWindow) {
+			p.ContextWindow = n
 		}
 	}
-	return p, nil
+	return p, false, nil
+}
+
+// running answers the context that ollama runs the model with, 0 when it does
+// not run it.
+func (m *model) running(ctx context.Context) (int64, error) {
+	var list struct {
+		Models []struct {
+			Name    string `json:"name"`
+			Context int64  `json:"context_length"`
+		} `json:"models"`
+	}
+	if err := m.read(ctx, request{method: "GET", path: m.beside("api/ps")}, &list); err != nil {
+		return 0, err
+	}
+	for _, one := range list.Models {
+		if one.Name == m.conf.Model || one.Name == m.conf.Model+":latest" {
+			return one.Context, nil
+		}
+	}
+	return 0, nil
 }

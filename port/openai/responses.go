@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -26,7 +27,7 @@ type responsesEvent struct {
 type response struct {
 	Status     string            `json:"status"`
 	Output     []json.RawMessage `json:"output"`
-	Usage      *usage            `json:"usage"`
+	Usage      json.RawMessage   `json:"usage"`
 	Error      json.RawMessage   `json:"error"`
 	Incomplete struct {
 		Reason string `json:"reason"`
@@ -36,7 +37,7 @@ type response struct {
 // outputItem is an item of an answer, with the keys of every type.
 type outputItem struct {
 	Type      string          `json:"type"`
-	CallID    string          `json:"call_id"`
+	CallID    json.RawMessage `json:"call_id"`
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 	Phase     string          `json:"phase"`
@@ -61,7 +62,11 @@ type responsesStream struct {
 func readResponses(a *asked, res *http.Response) (*kernel.Answer, error) {
 	if isStream(res) {
 		s := &responsesStream{asked: a}
-		if err := events(res, s.event); err != nil {
+		var end *ending
+		switch err := events(res, s.event); {
+		case errors.As(err, &end):
+			return nil, wire.Cut(end.err)
+		case err != nil:
 			return nil, err
 		}
 		if len(s.last.Output) == 0 {
@@ -74,7 +79,7 @@ func readResponses(a *asked, res *http.Response) (*kernel.Answer, error) {
 		return nil, err
 	}
 	var whole response
-	if json.Unmarshal(body, &whole) != nil || whole.Status == "" && !isSet(whole.Error) {
+	if !lenient(body, &whole) || whole.Status == "" && !isError(whole.Error) {
 		return nil, wire.Unreadable("the answer is not what the Responses API writes", string(body))
 	}
 	return whole.answer(a)
@@ -86,14 +91,14 @@ func (s *responsesStream) event(data []byte) (bool, error) {
 	if string(data) == "[DONE]" {
 		return false, nil
 	}
-	if json.Unmarshal(data, &e) != nil {
+	if !lenient(data, &e) {
 		return false, wire.Unreadable("the answer is not what the Responses API writes", string(data))
 	}
 	switch e.Type {
 	case "response.output_text.delta":
-		s.asked.delta("text", e.text())
+		s.asked.delta("text", plain(e.Delta))
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		s.asked.delta("thinking", e.text())
+		s.asked.delta("thinking", plain(e.Delta))
 	case "response.output_item.done":
 		s.items = append(s.items, e.Item)
 	case "response.completed", "response.incomplete", "response.failed":
@@ -102,7 +107,7 @@ func (s *responsesStream) event(data []byte) (bool, error) {
 		}
 		return true, nil
 	case "error", "":
-		if !isSet(e.Error) {
+		if !isError(e.Error) {
 			e.Error = data
 		}
 		return false, inside(e.Error)
@@ -110,18 +115,14 @@ func (s *responsesStream) event(data []byte) (bool, error) {
 	return false, nil
 }
 
-func (e *responsesEvent) text() string {
-	var text string
-	_ = json.Unmarshal(e.Delta, &text)
-	return text
-}
-
 // answer makes blocks of the items, in their order: reasoning belongs to the
 // item behind it.
 func (r *response) answer(a *asked) (*kernel.Answer, error) {
 	switch {
-	case r.Status == "failed" || isSet(r.Error):
+	case isError(r.Error):
 		return nil, inside(r.Error)
+	case r.Status == "failed":
+		return nil, &kernel.CallError{Kind: kernel.Server, Message: "the provider says that the response failed, and not why"}
 	case r.Status != "completed" && r.Status != "incomplete":
 		return nil, wire.Unreadable("the answer has the status "+r.Status+", want completed or incomplete", "")
 	}
@@ -129,9 +130,7 @@ func (r *response) answer(a *asked) (*kernel.Answer, error) {
 	var blocks []json.RawMessage
 	for _, raw := range r.Output {
 		var item outputItem
-		if json.Unmarshal(raw, &item) != nil {
-			return nil, wire.Unreadable("the answer has an item that is none", string(raw))
-		}
+		_ = lenient(raw, &item) // of no type: kept like an item that nobody knows
 		switch item.Type {
 		case "message":
 			blocks = append(blocks, item.said(a, out)...)
@@ -142,14 +141,14 @@ func (r *response) answer(a *asked) (*kernel.Answer, error) {
 		}
 	}
 	out.Content = field.Array(blocks)
-	out.Usage = a.usageOf(r.Usage, out.Content)
+	out.Usage = a.usageOf(usageIn(r.Usage), out.Content)
 	r.stop(a, out)
 	return out, nil
 }
 
 // stop sets why the model stopped, where it was not for calls or for the end.
 func (r *response) stop(a *asked, out *kernel.Answer) {
-	cut := a.limit > 0 && r.Usage != nil && out.Usage.Output >= a.limit
+	cut := a.limit > 0 && a.counted && out.Usage.Output >= a.limit
 	switch reason := r.Incomplete.Reason; {
 	case out.Refused:
 		out.StopReason = "refusal"
@@ -184,11 +183,10 @@ func (item *outputItem) said(a *asked, out *kernel.Answer) []json.RawMessage {
 }
 
 func (item *outputItem) call(a *asked) json.RawMessage {
-	piece := callPiece{ID: item.CallID}
-	piece.Function.Name, piece.Function.Arguments = item.Name, item.Arguments
-	var list calls
-	list.take(piece)
-	return list.list[0].block(a)
+	f := function{item.Name, item.Arguments}
+	one := call{id: plain(item.CallID), name: item.Name}
+	one.arguments.WriteString(f.arguments())
+	return one.block(a)
 }
 
 // own answers an item that goes back as it came: reasoning, and what the
@@ -198,7 +196,10 @@ func (item *outputItem) own(a *asked, raw json.RawMessage) json.RawMessage {
 		"provider": a.bag(field.Map{"field": field.Quoted("item"), "raw": field.Quoted(string(raw))}),
 		"type":     field.Quoted(item.Type),
 	}
-	if item.Type == "reasoning" {
+	switch item.Type {
+	case "":
+		block["type"] = field.Quoted("item")
+	case "reasoning":
 		block["type"], block["thinking"] = field.Quoted("thinking"), field.Quoted(item.thought())
 	}
 	return block.JSON()

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,15 +12,10 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/openai/openai-go/v3/packages/ssestream"
-
-	"github.com/knl-run/knl/kernel"
 	"github.com/knl-run/knl/port"
+	"github.com/knl-run/knl/port/internal/field"
 	"github.com/knl-run/knl/port/internal/wire"
 )
-
-// baseVariable names where the server is when neither conf nor a dialect does.
-const baseVariable = "OPENAI_BASE_URL"
 
 // server is the way to one server: its address, the key's name, its headers.
 type server struct {
@@ -55,28 +51,30 @@ func (p *Port) server(conf port.Conf) (*server, error) {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
 	s.chooseKey(ambient, name != "")
+	s.Announce()
 	return s, nil
 }
 
 // locate sets the address, and the dialect where nothing has named it. where
-// says what gave the address; ambient, that it was the environment.
+// says what gave the address; ambient, that it was the environment's for OpenAI.
 func (s *server) locate(raw string) (where string, ambient bool, err error) {
 	where = "conf.base_url"
-	if raw == "" && (s.dialect.name == "" || s.dialect.name == Name) {
-		raw = s.Env(baseVariable)
-		where, ambient = baseVariable, raw != ""
-	}
 	if raw == "" {
-		if s.dialect.name == "" {
-			s.dialect = dialects[0]
+		usual := s.dialect
+		if usual.name == "" {
+			usual = dialects[0]
 		}
-		raw = s.dialect.base
+		raw, where = s.Env(usual.baseEnv), usual.baseEnv
+		ambient = raw != "" && usual.name == Name
+		if raw == "" {
+			raw, s.dialect = usual.base, usual
+		}
 	}
 	if s.base, err = wire.Base(raw); err != nil {
 		return where, ambient, err
 	}
 	if s.dialect.name == "" {
-		s.dialect = dialectAt(s.base)
+		s.dialect = dialectAt(s.base, ambient)
 	}
 	if usual, _ := url.Parse(s.dialect.base); s.base.Path == "" {
 		s.base.Path = usual.Path // people leave the version out
@@ -110,13 +108,7 @@ func (s *server) send(ctx context.Context, r request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	under := *s.base
-	under.Path += "/"
-	at, err := under.Parse(r.path)
-	if err != nil {
-		panic("BUG: path " + r.path + ": " + err.Error())
-	}
-	req, err := http.NewRequestWithContext(ctx, r.method, at.String(), bytes.NewReader(r.body))
+	req, err := http.NewRequestWithContext(ctx, r.method, s.base.JoinPath(r.path).String(), bytes.NewReader(r.body))
 	if err != nil {
 		return nil, err
 	}
@@ -125,12 +117,12 @@ func (s *server) send(ctx context.Context, r request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	res.Body = wire.Cap(res.Body)
 	if res.StatusCode != http.StatusOK {
 		defer res.Body.Close()
-		said, _ := io.ReadAll(res.Body)
-		return nil, s.failure(res, said)
+		said, _ := io.ReadAll(wire.Beginning(res.Body))
+		return nil, s.failure(res, said, key != "" || s.Signed())
 	}
+	res.Body = wire.Cap(res.Body)
 	return res, nil
 }
 
@@ -158,35 +150,91 @@ func (s *server) fetch(ctx context.Context, r request) ([]byte, error) {
 	return io.ReadAll(res.Body)
 }
 
-// ended answers why a call has no answer, with no secret in it.
-func (s *server) ended(outer, inner context.Context, err error) error {
-	var refusal *refusalError
-	if errors.As(err, &refusal) && outer.Err() == nil {
-		return &refusalError{s.Hide(&kernel.CallError{Message: refusal.detail}).Message}
-	}
-	return s.Ended(outer, inner, err)
-}
-
-// isStream says whether a response is made of events.
+// isStream says whether a response is made of events. What it begins with says so
+// better than its header: some servers write events as plain text, and an error
+// as JSON where events were announced.
 func isStream(res *http.Response) bool {
+	r := bufio.NewReader(res.Body)
+	res.Body = struct {
+		io.Reader
+		io.Closer
+	}{r, res.Body}
+	if begin, _ := r.Peek(len(byteOrder)); string(begin) == byteOrder {
+		_, _ = r.Discard(len(byteOrder))
+	}
+	begin, err := r.Peek(1)
+	for ; err == nil && bytes.ContainsAny(begin, " \t\r\n"); begin, err = r.Peek(1) {
+		_, _ = r.Discard(1)
+	}
+	switch string(begin) {
+	case "{", "[":
+		return false
+	case ":":
+		return true
+	}
+	if word, _ := r.Peek(5); string(word) == "data:" || string(word) == "event" {
+		return true
+	}
 	kind, _, _ := strings.Cut(res.Header.Get("content-type"), ";")
 	return strings.EqualFold(strings.TrimSpace(kind), "text/event-stream")
 }
 
+// byteOrder is the mark that a few servers begin a text with.
+const byteOrder = "\uFEFF"
+
+// ending is a stream that ended before the event that says so; err is nil where
+// the server closed it.
+type ending struct{ err error }
+
+// Error answers what the call says of it.
+func (e *ending) Error() string { return wire.Cut(e.err).Message }
+
 // events calls visit with the data of each event until it says that the stream
-// is done. A stream that ends before is cut.
+// is done. The error of one that ends before is an *ending.
 func events(res *http.Response, visit func(data []byte) (done bool, err error)) error {
-	dec := ssestream.NewDecoder(res)
-	for dec.Next() {
-		done, err := visit(bytes.TrimSpace(dec.Event().Data))
-		if done || err != nil {
-			return err
+	r := bufio.NewReader(res.Body)
+	var data []byte
+	for {
+		line, err := r.ReadBytes('\n')
+		if errors.Is(err, wire.ErrTooLong) {
+			return wire.ErrTooLong
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		data = appendLine(data, line)
+		if event := bytes.TrimSpace(data); len(event) > 0 && (err == nil && len(line) == 0 || err == io.EOF && isEvent(event)) {
+			if done, err := visit(event); done || err != nil {
+				return err
+			}
+			data = nil
+		}
+		switch {
+		case err == io.EOF:
+			return &ending{}
+		case err != nil:
+			return &ending{err}
 		}
 	}
-	switch err := dec.Err(); {
-	case errors.Is(err, bufio.ErrTooLong), errors.Is(err, wire.ErrTooLong):
-		return wire.ErrTooLong
-	default:
-		return wire.Cut(err)
-	}
 }
+
+// appendLine adds a line to the data of its event. llama.cpp says in a field of
+// its own that it failed, and a few servers as bare JSON.
+func appendLine(data, line []byte) []byte {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch {
+	case string(name) == "data":
+		return append(append(data, value...), '\n')
+	case string(name) == "error":
+		if !json.Valid(value) {
+			value = field.Quoted(string(value))
+		}
+		return field.Map{"error": value}.JSON()
+	case len(data) == 0 && bytes.HasPrefix(line, []byte("{")) && json.Valid(line):
+		return line
+	}
+	return data
+}
+
+// isEvent says whether what a stream ends with is a whole event, although no
+// empty line follows.
+func isEvent(data []byte) bool { return string(data) == "[DONE]" || json.Valid(data) }

@@ -28,14 +28,15 @@ type likeness struct {
 	details  bool            // and reasoning_details beside it
 	whole    bool            // a call comes in one piece
 	stops    bool            // a choice has a stop_reason
+	efforts  map[string]bool // what reasoning_effort, or reasoning.effort, may be
 }
 
 var likenesses = []likeness{
-	{name: "openai"},
-	{name: "vllm", keys: words("max_tokens top_k min_p chat_template_kwargs guided_json"), thinking: "reasoning", stops: true},
-	{name: "llamacpp", keys: words("max_tokens top_k min_p chat_template_kwargs"), thinking: "reasoning_content"},
-	{name: "ollama", keys: words("max_tokens"), thinking: "reasoning", whole: true},
-	{name: "openrouter", keys: words("max_tokens top_k min_p reasoning models provider transforms usage"), thinking: "reasoning", details: true},
+	{name: "openai", efforts: words("none minimal low medium high xhigh")},
+	{name: "vllm", keys: words("max_tokens top_k min_p chat_template_kwargs guided_json"), thinking: "reasoning", stops: true, efforts: words("low medium high")},
+	{name: "llamacpp", keys: words("max_tokens top_k min_p chat_template_kwargs"), thinking: "reasoning_content", efforts: words("low medium high")},
+	{name: "ollama", keys: words("max_tokens"), thinking: "reasoning", whole: true, efforts: words("none low medium high")},
+	{name: "openrouter", keys: words("max_tokens top_k min_p reasoning models provider transforms usage"), thinking: "reasoning", details: true, efforts: words("none minimal low medium high xhigh")},
 }
 
 func mountOpenAI(s *Server, mux *http.ServeMux) {
@@ -60,6 +61,9 @@ func (s *Server) chat(l likeness) http.HandlerFunc {
 			if err := known(body, chatKeys, l.keys); err != nil {
 				return err
 			}
+			if err := l.takes(body); err != nil {
+				return err
+			}
 			return port.Check(target, body)
 		})
 		switch {
@@ -72,11 +76,31 @@ func (s *Server) chat(l likeness) http.HandlerFunc {
 	}
 }
 
+// takes wants an effort that the server knows.
+func (l likeness) takes(body []byte) error {
+	var in struct {
+		Effort    string `json:"reasoning_effort"`
+		Reasoning struct {
+			Effort string `json:"effort"`
+		} `json:"reasoning"`
+	}
+	_ = json.Unmarshal(body, &in)
+	for _, effort := range []string{in.Effort, in.Reasoning.Effort} {
+		if effort != "" && !l.efforts[effort] {
+			return fmt.Errorf("reasoning effort: got %q, which %s does not take", effort, l.name)
+		}
+	}
+	return nil
+}
+
 // respond answers one call of the Responses API.
 func (s *Server) respond(w http.ResponseWriter, r *http.Request) {
 	target := s.target(port.Responses)
 	reply, in, ok := s.asked(w, r, likenesses[0], func(body []byte) error {
 		if err := known(body, responsesKeys); err != nil {
+			return err
+		}
+		if err := likenesses[0].takes(body); err != nil {
 			return err
 		}
 		return port.Check(target, body)

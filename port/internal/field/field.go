@@ -15,6 +15,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -96,6 +97,26 @@ func Elements(raw []byte) ([]json.RawMessage, error) {
 	}
 	_, err = dec.ReadToken()
 	return list, err
+}
+
+// deepest is how deep a value of an answer may be nested: the log takes 128
+// levels, the blocks around it included.
+const deepest = 100
+
+// Sound says whether raw is one JSON value that the log of a session can hold: no
+// key twice, no half of a character, nested no deeper than it takes.
+func Sound(raw []byte) bool {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	for {
+		switch _, err := dec.ReadToken(); {
+		case err == io.EOF:
+			return true
+		case err != nil || dec.StackDepth() > deepest:
+			return false
+		case dec.StackDepth() == 0 && dec.InputOffset() < int64(len(raw)):
+			return len(bytes.TrimSpace(raw[dec.InputOffset():])) == 0
+		}
+	}
 }
 
 // Err answers the first fault.

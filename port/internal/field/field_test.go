@@ -3,6 +3,7 @@ package field_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,4 +56,14 @@ func TestWrite(t *testing.T) {
 	require.Equal(t, `{"a":["<x>","`+"\uFFFD"+`","\n"],"b":-3,"c":1e+21,"d":[]}`, string(m.JSON()))
 	require.True(t, json.Valid(m.JSON()))
 	require.Equal(t, `{}`, string(field.Map{}.JSON()))
+}
+
+func TestSound(t *testing.T) {
+	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	for raw, want := range map[string]bool{
+		`{"a":1}`: true, ` [1, "x"] `: true, `null`: true, deep(100): true, `"\ud83d\ude00"`: true,
+		`{"a":1,"a":2}`: false, `{"a":"\ud83d"}`: false, "\"\xff\"": false, deep(101): false, `{"a":`: false, `{} {}`: false, `{}x`: false,
+	} {
+		require.Equal(t, want, field.Sound([]byte(raw)), raw)
+	}
 }
