@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,15 +17,22 @@ import (
 const readLimit = 64 << 20
 
 // projectFiles is the part of the file system that std.fs reaches: the project
-// root. os.Root refuses what leads out of it, links and races included; this
-// type gives paths, atomic writes and errors their form.
+// root, without the folder of the store. Each operation finds its way there by
+// [projectFiles.find]; this type gives paths, turns and errors their form.
 type projectFiles struct {
 	root *os.Root
-	dir  string // absolute
-	real string // dir with its links resolved
+	dir  string   // absolute
+	real string   // dir with its links resolved
+	kept string   // the store's folder, absolute; "": none
+	shut []string // what that is from the root, by its own name and by where its links lead
+
+	base   string // paths count from here, which is below the root
+	strict bool   // no link is followed below base
 }
 
-func openProject(dir string) (*projectFiles, error) {
+// openProject opens the files below dir. kept is a folder that none of them
+// reaches; it need not be there yet.
+func openProject(dir, kept string) (*projectFiles, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -37,12 +45,41 @@ func openProject(dir string) (*projectFiles, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &projectFiles{root, dir, real}, nil
+	p := &projectFiles{root: root, dir: dir, real: real, base: "."}
+	if kept != "" {
+		p.kept, _ = filepath.Abs(kept)
+		for _, name := range []string{p.kept, realPath(p.kept)} {
+			if rel := p.relative(name); filepath.IsLocal(rel) {
+				p.shut = append(p.shut, filepath.ToSlash(rel))
+			}
+		}
+	}
+	return p, nil
+}
+
+// realPath resolves the links of as much of name as is there.
+func realPath(name string) string {
+	if real, err := filepath.EvalSymlinks(name); err == nil || filepath.Dir(name) == name {
+		return real
+	}
+	return filepath.Join(realPath(filepath.Dir(name)), filepath.Base(name))
+}
+
+// below answers the files below a folder of p, which need not be there. A strict
+// one follows no link: what its paths spell is where they lead.
+func (p *projectFiles) below(folder string, strict bool) (*projectFiles, error) {
+	local, err := p.local(folder)
+	if err != nil {
+		return nil, err
+	}
+	q := *p
+	q.base, q.strict = path.Join(p.base, filepath.ToSlash(local)), strict
+	return &q, nil
 }
 
 func (p *projectFiles) Close() error { return p.root.Close() }
 
-// local answers name relative to the root. An absolute path must lie inside it.
+// local answers name relative to the base. An absolute path must lie inside it.
 func (p *projectFiles) local(name string) (string, error) {
 	switch {
 	case name == "":
@@ -53,11 +90,14 @@ func (p *projectFiles) local(name string) (string, error) {
 	local := filepath.Clean(name)
 	if filepath.IsAbs(local) {
 		local = p.relative(local)
+		if rel, err := filepath.Rel(p.base, local); err == nil {
+			local = rel
+		}
 	}
 	if !filepath.IsLocal(local) {
 		return "", p.outside(name)
 	}
-	return local, nil
+	return local, deepFault(name, local)
 }
 
 // relative answers an absolute path from the root, or the path when it lies
@@ -72,6 +112,9 @@ func (p *projectFiles) relative(name string) string {
 }
 
 func (p *projectFiles) outside(name string) error {
+	if p.base != "." {
+		return &stdError{kind: denied, text: fmt.Sprintf("%q: outside the folder %q", name, p.base)}
+	}
 	return &stdError{kind: denied, text: fmt.Sprintf("%q: outside the project root %q", name, p.dir)}
 }
 
@@ -88,7 +131,7 @@ func (p *projectFiles) fault(name string, err error) error {
 	}
 	kind, text := systemText(err)
 	if kind == notFound {
-		text += fmt.Sprintf(", root is %q", p.dir)
+		text += fmt.Sprintf(", root is %q", filepath.Join(p.dir, p.base))
 	}
 	return &stdError{kind: kind, text: fmt.Sprintf("%q: %s", name, text), cause: err}
 }
@@ -96,25 +139,23 @@ func (p *projectFiles) fault(name string, err error) error {
 // read answers the bytes of a file, at most limit of them, and whether there
 // were more.
 func (p *projectFiles) read(name string, limit int64) (data []byte, more bool, err error) {
-	local, err := p.local(name)
+	s, err := p.find(name, way{follow: true})
 	if err != nil {
 		return nil, false, err
 	}
-	info, err := p.root.Stat(local)
-	if err == nil {
-		err = wantFile(info) // before opening: a named pipe would wait for a writer
-	}
+	defer s.leave()
+	data, more, err = s.read(limit)
+	return data, more, p.fault(name, err)
+}
+
+func (s *spot) read(limit int64) (data []byte, more bool, err error) {
+	f, info, err := s.open(os.O_RDONLY)
 	if err != nil {
-		return nil, false, p.fault(name, err)
-	}
-	f, err := p.root.Open(local)
-	if err != nil {
-		return nil, false, p.fault(name, err)
+		return nil, false, err
 	}
 	defer f.Close()
-	data, err = readUpTo(f, info.Size(), limit)
-	if err != nil {
-		return nil, false, p.fault(name, err)
+	if data, err = readUpTo(f, info.Size(), limit); err != nil {
+		return nil, false, err
 	}
 	if int64(len(data)) > limit {
 		return wholeText(data[:limit]), true, nil
@@ -175,17 +216,22 @@ type fileInfo struct {
 	info fs.FileInfo
 }
 
+// list answers what is in a folder. The store's folder is no part of it.
 func (p *projectFiles) list(name string) ([]fileInfo, error) {
-	local, err := p.local(name)
+	s, err := p.findFolder(name)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := fs.ReadDir(p.root.FS(), filepath.ToSlash(local))
+	defer s.leave()
+	entries, err := s.entries()
 	if err != nil {
 		return nil, p.fault(name, err)
 	}
 	infos := make([]fileInfo, 0, len(entries))
 	for _, e := range entries {
+		if p.keeps(path.Join(s.at, e.Name())) {
+			continue
+		}
 		if info, err := e.Info(); err == nil { // else it went meanwhile
 			infos = append(infos, fileInfo{e.Name(), info})
 		}
@@ -195,13 +241,16 @@ func (p *projectFiles) list(name string) ([]fileInfo, error) {
 
 // stat answers nil when nothing stands at name.
 func (p *projectFiles) stat(name string) (fs.FileInfo, error) {
-	local, err := p.local(name)
-	if err != nil {
-		return nil, err
+	s, err := p.find(name, way{follow: true})
+	if err == nil {
+		defer s.leave()
+		var info fs.FileInfo
+		if info, err = s.folder.Lstat(s.name); err == nil {
+			return info, nil
+		}
 	}
-	info, err := p.root.Stat(local)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return info, p.fault(name, err)
+	return nil, p.fault(name, err)
 }

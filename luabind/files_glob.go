@@ -2,51 +2,70 @@ package luabind
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 )
 
-// glob answers the paths that match pattern, sorted, relative to the root. A
+// globLimit is the length of a pattern for paths.
+const globLimit = 4096
+
+// globFault answers what is wrong with a pattern for paths, or "".
+func globFault(pattern string) string {
+	if len(pattern) > globLimit {
+		return fmt.Sprintf("a pattern of at most %d bytes", globLimit)
+	}
+	if _, err := path.Match(pattern, ""); err != nil {
+		return `a pattern with every [ closed and no \ at its end`
+	}
+	return ""
+}
+
+// glob answers the paths that match pattern, sorted, relative to the base. A
 // segment "**" stands for any number of folders; the others are as in
 // path.Match, whose errors the caller has looked for. Links to folders are not
-// followed.
+// followed, but for those that the pattern spells.
 func (p *projectFiles) glob(ctx context.Context, pattern string) ([]string, error) {
 	local, err := p.local(pattern)
 	if err != nil {
 		return nil, err
 	}
-	want := strings.Split(filepath.ToSlash(local), "/")
-	found := []string{}
-	err = fs.WalkDir(p.root.FS(), fixedPrefix(want), func(at string, e fs.DirEntry, err error) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
+	want := globSegments(filepath.ToSlash(local))
+	prefix, found := fixedPrefix(want), []string{}
+	top, err := p.findFolder(prefix)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			return found, nil
 		}
-		if err != nil {
-			return skipUnreadable(e)
-		}
-		if at == "." {
-			return nil
-		}
-		segments := strings.Split(at, "/")
+		return nil, err
+	}
+	defer top.leave()
+	w := walk{projectFiles: p, visit: func(_ *spot, e fs.DirEntry, shown string) error {
+		segments := strings.Split(shown, "/")
 		if matchPath(want, segments) {
-			found = append(found, at)
+			found = append(found, shown)
 		}
 		if e.IsDir() && !reaches(want, segments) {
 			return fs.SkipDir
 		}
 		return nil
-	})
-	return found, p.fault(pattern, err)
+	}}
+	return found, p.fault(pattern, w.from(ctx, top, prefix))
 }
 
-// skipUnreadable passes over what cannot be read, as a shell does.
-func skipUnreadable(e fs.DirEntry) error {
-	if e != nil && e.IsDir() {
-		return fs.SkipDir
+// globSegments cuts a pattern at its slashes. "**" at the end stands for what
+// lies below a folder, not for the folder itself; one behind another says nothing.
+func globSegments(pattern string) []string {
+	want := slices.CompactFunc(strings.Split(pattern, "/"), func(a, b string) bool { return a == "**" && b == "**" })
+	if want[len(want)-1] == "**" {
+		want = append(want, "*")
 	}
-	return nil
+	return want
 }
 
 // fixedPrefix answers the folder that every match lies in.
@@ -61,26 +80,26 @@ func fixedPrefix(want []string) string {
 	return strings.Join(want[:n], "/")
 }
 
-// matchPath says whether all segments match the pattern.
+// matchPath says whether all segments match the pattern, in time that grows with
+// both: where the rest does not match, only what the last "**" stands for need
+// be longer.
 func matchPath(want, segments []string) bool {
-	for len(want) > 0 && want[0] != "**" {
-		if len(segments) == 0 || !matchSegment(want[0], segments[0]) {
+	w, s, star, tried := 0, 0, -1, 0
+	for s < len(segments) {
+		switch {
+		case w < len(want) && want[w] == "**":
+			star, tried = w, s
+			w++
+		case w < len(want) && matchSegment(want[w], segments[s]):
+			w, s = w+1, s+1
+		case star >= 0:
+			tried++
+			w, s = star+1, tried
+		default:
 			return false
 		}
-		want, segments = want[1:], segments[1:]
 	}
-	if len(want) == 0 {
-		return len(segments) == 0
-	}
-	if len(want) == 1 {
-		return len(segments) > 0 // what lies below, not the folder itself
-	}
-	for skip := 0; skip <= len(segments); skip++ {
-		if matchPath(want[1:], segments[skip:]) {
-			return true
-		}
-	}
-	return false
+	return w == len(want) || w == len(want)-1 && want[w] == "**"
 }
 
 // reaches says whether something below segments can match.

@@ -5,199 +5,284 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
-// write puts data at name in one step: a reader sees the old file or the new
+// turns make writers of one file wait for each other, in whatever VM of this
+// process they are: a file's turn is that of the hash of its real path.
+var turns [64]sync.Mutex
+
+// turn waits for the turn at s, and answers how it ends.
+func (p *projectFiles) turn(s *spot) (end func()) {
+	hash := fnv.New32a()
+	io.WriteString(hash, filepath.Join(p.real, s.at))
+	lock := &turns[hash.Sum32()%uint32(len(turns))]
+	lock.Lock()
+	return lock.Unlock
+}
+
+// content is what is written to a file.
+type content struct {
+	text   string
+	expect *string // what the file must hold, if anything
+}
+
+// write puts text at name in one step: a reader sees the old file or the new
 // one, and a crash leaves one of them.
-func (p *projectFiles) write(name string, data []byte) error {
-	local, err := p.target(name)
+func (p *projectFiles) write(name string, text content) error {
+	return p.at(name, func(s *spot) error {
+		if err := s.expects(name, text.expect); err != nil {
+			return err
+		}
+		mode, err := s.writable()
+		if err != nil {
+			return err
+		}
+		return s.replace(mode, func(w io.Writer) error {
+			_, err := io.WriteString(w, text.text)
+			return err
+		})
+	})
+}
+
+// at calls put where name is to be written, when its turn has come.
+func (p *projectFiles) at(name string, put func(s *spot) error) error {
+	s, err := p.find(name, way{follow: true})
 	if err != nil {
 		return err
 	}
-	mode := fs.FileMode(0o644)
-	if info, err := p.root.Stat(local); err == nil {
-		if err := wantFile(info); err != nil {
-			return p.fault(name, err)
-		}
-		mode = info.Mode().Perm()
-	}
-	return p.fault(name, p.replace(local, mode, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	}))
+	defer s.leave()
+	defer p.turn(s)()
+	return p.fault(name, put(s))
 }
 
-// replace fills a file beside local and renames it there.
-func (p *projectFiles) replace(local string, mode fs.FileMode, fill func(io.Writer) error) (err error) {
-	draft := filepath.Join(filepath.Dir(local), ".knl-"+rand.Text())
-	f, err := p.root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// expects refuses a file that does not hold want. Whoever waits for the turn
+// changes nothing meanwhile; another process may.
+func (s *spot) expects(name string, want *string) error {
+	if want == nil {
+		return nil
+	}
+	got, more, err := s.read(int64(len(*want)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err == nil && !more && string(got) == *want {
+		return nil
+	}
+	return &stdError{kind: conflict, again: true, text: fmt.Sprintf("%q: does not hold what was expected: read it again", name)}
+}
+
+// writable answers the permissions that the file at s has, or nil when there is
+// none yet. A file that may not be written is not replaced either.
+func (s *spot) writable() (mode *fs.FileMode, err error) {
+	f, info, err := s.open(os.O_WRONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	perm := info.Mode().Perm()
+	return &perm, f.Close()
+}
+
+// replace fills a file beside s and renames it there. Without a mode the file
+// gets what the umask leaves.
+func (s *spot) replace(mode *fs.FileMode, fill func(io.Writer) error) (err error) {
+	draft := ".knl-" + rand.Text()
+	first := fs.FileMode(0o666)
+	if mode != nil {
+		first = 0o600
+	}
+	f, err := s.folder.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, first)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			p.root.Remove(draft)
+			s.folder.Remove(draft)
 		}
 	}()
-	err = errors.Join(fill(f), f.Chmod(mode), f.Sync())
-	if err = errors.Join(err, f.Close()); err != nil {
+	err = fill(f)
+	if mode != nil {
+		err = errors.Join(err, f.Chmod(*mode))
+	}
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
 		return err
 	}
-	return p.root.Rename(draft, local)
+	return s.folder.Rename(draft, s.name)
 }
 
-// target answers where a write to name ends up: links are followed, so that
-// writing through one does not put a file in its place.
-func (p *projectFiles) target(name string) (string, error) {
-	local, err := p.local(name)
-	for range 40 {
+func (p *projectFiles) append(name, text string) error {
+	return p.at(name, func(s *spot) error {
+		f, _, err := s.open(os.O_WRONLY | os.O_APPEND)
+		if errors.Is(err, fs.ErrNotExist) {
+			f, err = s.folder.OpenFile(s.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		}
 		if err != nil {
-			return "", err
+			return err
 		}
-		info, statErr := p.root.Lstat(local)
-		if statErr != nil || info.Mode().Type() != fs.ModeSymlink {
-			return local, nil // what is wrong shows when it is written
-		}
-		to, linkErr := p.root.Readlink(local)
-		if linkErr != nil {
-			return "", p.fault(name, linkErr)
-		}
-		if !filepath.IsAbs(to) {
-			to = filepath.Join(filepath.Dir(local), to)
-		}
-		if local, err = p.local(to); err != nil {
-			err = p.outside(name)
-		}
-	}
-	return "", &stdError{kind: ioFault, text: fmt.Sprintf("%q: the links lead in a circle", name)}
+		_, err = io.WriteString(f, text)
+		return errors.Join(err, f.Close())
+	})
 }
 
-func (p *projectFiles) append(name string, data []byte) error {
-	local, err := p.target(name)
-	if err != nil {
-		return err
-	}
-	if info, err := p.root.Stat(local); err == nil {
-		if err := wantFile(info); err != nil {
-			return p.fault(name, err)
-		}
-	}
-	f, err := p.root.OpenFile(local, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return p.fault(name, err)
-	}
-	_, err = f.Write(data)
-	return p.fault(name, errors.Join(err, f.Close()))
-}
-
+// mkdir makes a folder and those above it.
 func (p *projectFiles) mkdir(name string) error {
-	local, err := p.local(name)
+	s, err := p.find(name, way{follow: true, make: true})
 	if err != nil {
 		return err
 	}
-	if local == "." {
+	defer s.leave()
+	return p.fault(name, s.mkdir(0o777))
+}
+
+func (s *spot) mkdir(mode fs.FileMode) error {
+	if s.name == "." {
 		return nil
 	}
-	return p.fault(name, p.root.MkdirAll(local, 0o755))
+	err := s.folder.Mkdir(s.name, mode)
+	if errors.Is(err, fs.ErrExist) {
+		if info, statErr := s.folder.Lstat(s.name); statErr == nil && info.IsDir() {
+			return nil
+		}
+	}
+	return err
 }
 
 // remove answers false when nothing stood there.
 func (p *projectFiles) remove(name string, recursive bool) (bool, error) {
-	local, err := p.local(name)
+	s, err := p.find(name, way{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}
-	if local == "." {
+	defer s.leave()
+	switch _, err := s.folder.Lstat(s.name); {
+	case s.name == "." && p.base == ".":
 		return false, &stdError{kind: denied, text: fmt.Sprintf("%q: is the project root, which stays", name)}
-	}
-	if _, err := p.root.Lstat(local); errors.Is(err, fs.ErrNotExist) {
+	case s.name == ".":
+		return false, &stdError{kind: denied, text: fmt.Sprintf("%q: is the folder itself, which stays", name)}
+	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
+	case p.holds(s.at):
+		return false, p.holdsFault(name)
 	}
 	if recursive {
-		err = p.root.RemoveAll(local)
+		err = s.folder.RemoveAll(s.name)
 	} else {
-		err = p.root.Remove(local)
+		err = s.folder.Remove(s.name)
 	}
 	return err == nil, p.fault(name, err)
 }
 
+func (p *projectFiles) holdsFault(name string) error {
+	return &stdError{kind: denied, text: fmt.Sprintf("%q: the folder of the store is in it, which is the host's", name)}
+}
+
 // copy copies a file over another, or a folder with all below it into another.
 func (p *projectFiles) copy(ctx context.Context, from, to string) error {
-	source, err := p.local(from)
+	source, err := p.find(from, way{follow: true})
 	if err != nil {
 		return err
 	}
-	target, err := p.target(to)
+	defer source.leave()
+	target, err := p.find(to, way{follow: true})
 	if err != nil {
 		return err
 	}
-	info, err := p.root.Stat(source)
+	defer target.leave()
+	info, err := source.folder.Lstat(source.name)
 	if err != nil {
 		return p.fault(from, err)
 	}
 	if !info.IsDir() {
-		if info, err := p.root.Stat(target); err == nil && info.IsDir() {
-			return p.fault(to, wantFile(info))
+		if err := wantFile(info); err != nil {
+			return p.fault(from, err)
 		}
-		return p.copyFile(source, target, info, to)
+		return p.fault(to, p.copyFile(source, target))
 	}
-	if target == source || strings.HasPrefix(target+"/", source+"/") || source == "." {
+	if target.at == source.at || strings.HasPrefix(target.at+"/", source.at+"/") || source.at == "." {
 		return &stdError{kind: conflict, text: fmt.Sprintf("%q: lies inside %q, which is copied", to, from)}
 	}
-	return p.copyTree(ctx, source, target, to)
+	if p.holds(source.at) {
+		return p.holdsFault(from)
+	}
+	return p.fault(to, p.copyTree(ctx, source, target))
 }
 
-func (p *projectFiles) copyTree(ctx context.Context, source, target, to string) error {
-	walk := func(at string, e fs.DirEntry, err error) error {
-		if err == nil {
-			err = ctx.Err()
-		}
+func (p *projectFiles) copyFile(source, target *spot) error {
+	f, info, err := source.open(os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	defer p.turn(target)()
+	if _, err := target.writable(); err != nil {
+		return err
+	}
+	mode := info.Mode().Perm()
+	return target.replace(&mode, func(w io.Writer) error {
+		_, err := io.Copy(w, f)
+		return err
+	})
+}
+
+// copyTree copies the folder at source. Folders are made, then filled.
+func (p *projectFiles) copyTree(ctx context.Context, source, target *spot) error {
+	if err := p.into(source, source.at); err != nil {
+		return err
+	}
+	info, err := source.folder.Stat(".")
+	if err != nil {
+		return err
+	}
+	if err := target.mkdir(info.Mode().Perm() | 0o700); err != nil {
+		return err
+	}
+	whole := p.project() // both sides are places, whatever the script's paths count from
+	whole.strict = p.strict
+	w := walk{projectFiles: whole, exact: true, visit: func(s *spot, e fs.DirEntry, shown string) error {
+		dest, err := whole.find(path.Join(target.at, shown), way{})
 		if err != nil {
 			return err
 		}
-		dest := path.Join(target, strings.TrimPrefix(at, source))
-		info, err := e.Info()
-		switch {
-		case err != nil:
-			return err
-		case info.IsDir():
-			return p.root.MkdirAll(dest, info.Mode().Perm()|0o700)
-		case info.Mode().Type() == fs.ModeSymlink:
-			return p.copyLink(at, dest)
-		}
-		return p.copyFile(at, dest, info, dest)
-	}
-	return p.fault(to, fs.WalkDir(p.root.FS(), filepath.ToSlash(source), walk))
+		defer dest.leave()
+		return p.copyEntry(s, dest, e)
+	}}
+	return w.from(ctx, source, ".")
 }
 
-func (p *projectFiles) copyLink(at, dest string) error {
-	to, err := p.root.Readlink(at)
+func (p *projectFiles) copyEntry(s, dest *spot, e fs.DirEntry) error {
+	info, err := e.Info()
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return dest.mkdir(info.Mode().Perm() | 0o700)
+	case info.Mode().Type() == fs.ModeSymlink:
+		return copyLink(s, dest)
+	}
+	return p.fault(dest.at, p.copyFile(s, dest))
+}
+
+func copyLink(s, dest *spot) error {
+	to, err := s.folder.Readlink(s.name)
 	if err != nil {
 		return err
 	}
-	if err := p.root.Remove(dest); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := dest.folder.Remove(dest.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return p.root.Symlink(to, dest)
-}
-
-func (p *projectFiles) copyFile(source, target string, info fs.FileInfo, to string) error {
-	if err := wantFile(info); err != nil {
-		return p.fault(source, err)
-	}
-	f, err := p.root.Open(source)
-	if err != nil {
-		return p.fault(source, err)
-	}
-	defer f.Close()
-	return p.fault(to, p.replace(target, info.Mode().Perm(), func(w io.Writer) error {
-		_, err := io.Copy(w, f)
-		return err
-	}))
+	return dest.folder.Symlink(to, dest.name)
 }

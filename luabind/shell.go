@@ -42,10 +42,11 @@ type commandResult struct {
 	timedOut       bool
 }
 
-// run runs the command in a process group of its own and answers when the whole
-// group is gone: what a command leaves running in the background ends with it.
-// A process that made itself a session of its own is out of reach. When ctx
-// ends, the group is ended and the answer is the error of ctx.
+// run runs the command in a session of its own, which has no terminal, and
+// answers when its whole process group is gone: what a command leaves running in
+// the background ends with it. A process that made itself a session of its own is
+// out of reach. When ctx ends, the group is ended and the answer is the error of
+// ctx.
 func (c *command) run(ctx context.Context) (commandResult, error) {
 	deadline, stop := ctx, context.CancelFunc(func() {})
 	if c.timeout > 0 {
@@ -79,11 +80,11 @@ func (c *command) start() (*process, error) {
 		exited: make(chan struct{}), drained: make(chan struct{}),
 		stdout: headTail{limit: c.maxBytes}, stderr: headTail{limit: c.maxBytes},
 	}
-	p.cmd = &exec.Cmd{Path: path, Args: c.argv, Dir: c.dir, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
+	p.cmd = &exec.Cmd{Path: path, Args: c.argv, Dir: c.dir}
 	p.cmd.Env = append(slices.Clip(c.env), "PWD="+c.dir)
 	theirs, err := p.openPipes(c.stdin)
 	if err == nil {
-		err = p.cmd.Start()
+		err = p.begin()
 	}
 	for _, f := range theirs {
 		f.Close()
@@ -222,39 +223,4 @@ func exitCode(state *os.ProcessState) int {
 		return 128 + int(status.Signal())
 	}
 	return state.ExitCode()
-}
-
-// Names of variables that hold credentials.
-var (
-	secretEndings = []string{"API_KEY", "APIKEY", "TOKEN", "SECRET_KEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIALS", "PASSPHRASE"}
-	secretParts   = []string{"SECRET", "PASSWORD", "PASSWD"}
-	secretStarts  = []string{"AWS_"}
-)
-
-// isSecretName says whether a variable of that name is kept from commands.
-func isSecretName(name string) bool {
-	name = strings.ToUpper(name)
-	return slices.ContainsFunc(secretEndings, func(s string) bool { return strings.HasSuffix(name, s) }) ||
-		slices.ContainsFunc(secretParts, func(s string) bool { return strings.Contains(name, s) }) ||
-		slices.ContainsFunc(secretStarts, func(s string) bool { return strings.HasPrefix(name, s) })
-}
-
-// childEnv answers the environment of a command: ours without what looks like a
-// credential by its name or holds a value known as secret, then what the script
-// sets. A nil value takes a variable away.
-func childEnv(ours []string, secrets *Masker, set map[string]*string) []string {
-	env := []string{}
-	for _, entry := range ours {
-		name, value, _ := strings.Cut(entry, "=")
-		if _, given := set[name]; !given && !isSecretName(name) && !secrets.holds(value) {
-			env = append(env, entry)
-		}
-	}
-	for name, value := range set {
-		if value != nil {
-			env = append(env, name+"="+*value)
-		}
-	}
-	slices.Sort(env)
-	return env
 }

@@ -11,6 +11,7 @@ import (
 
 // endGroup ends what the leader left behind.
 func (p *process) endGroup(grace time.Duration) {
+	defer p.over()
 	if p.signal(syscall.SIGTERM) != nil {
 		return // nobody is left
 	}

@@ -1,7 +1,9 @@
 package luabind
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -42,4 +44,34 @@ func TestADeadMemberIsNotWaitedFor(t *testing.T) {
 	assert.Less(t, time.Since(began), 20*time.Second)
 	assert.NoError(t, p.signal(0), "the dead member is still there")
 	assert.False(t, p.live())
+}
+
+// What asks a human at the terminal gets an error: a session of its own has none.
+func TestCommandsHaveNoTerminal(t *testing.T) {
+	c := shell(t, `
+		[ "$(cut -d" " -f6 /proc/$$/stat)" = $$ ] && echo "a session of its own"
+		(read x </dev/tty) 2>/dev/null || echo "nothing to read"
+		(echo x >/dev/tty) 2>/dev/null || echo "nothing to write to"`)
+	c.timeout = 10 * time.Second
+	assert.Equal(t, commandResult{stdout: "a session of its own\nnothing to read\nnothing to write to\n"}, mustRun(t, c))
+}
+
+// The test is two processes: the one in the middle starts a command and is
+// killed before it can end it.
+func TestACommandEndsWithAHostThatIsKilled(t *testing.T) {
+	if dir := os.Getenv("KNL_TEST_KILLED_HOST"); dir != "" {
+		c := &command{argv: []string{"/bin/sh", "-c", `trap "" TERM HUP; echo $$ >pids; touch ready; while :; do read x; done <fifo`}, dir: dir, maxBytes: 100}
+		_, err := c.start()
+		require.NoError(t, err)
+		select {}
+	}
+	dir := t.TempDir()
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	host := exec.Command(os.Args[0], "-test.run", "^TestACommandEndsWithAHostThatIsKilled$")
+	host.Env = append(os.Environ(), "KNL_TEST_KILLED_HOST="+dir)
+	require.NoError(t, host.Start())
+	require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil }, 30*time.Second, time.Millisecond)
+	require.NoError(t, host.Process.Kill())
+	host.Wait()
+	assertGone(t, pidsIn(t, dir))
 }

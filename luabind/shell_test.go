@@ -23,6 +23,12 @@ func shell(t *testing.T, text string) *command {
 	}
 }
 
+// theStarter is the one goroutine that stays: it starts commands. It runs from
+// here on, so that no test takes it for its own.
+var theStarter = goleak.IgnoreAnyFunction("github.com/knl-run/knl/luabind.starting")
+
+func init() { starter() }
+
 func mustRun(t *testing.T, c *command) commandResult {
 	t.Helper()
 	r, err := c.run(context.Background())
@@ -31,7 +37,7 @@ func mustRun(t *testing.T, c *command) commandResult {
 }
 
 func TestCommandResults(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, theStarter)
 	for text, want := range map[string]commandResult{
 		"echo out; echo err >&2; exit 3":         {code: 3, stdout: "out\n", stderr: "err\n"},
 		"true":                                   {},
@@ -150,14 +156,14 @@ func stopWhenReady(t *testing.T, c *command) commandResult {
 }
 
 func TestTimeout(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, theStarter)
 	c := shell(t, "sleep 300")
 	c.timeout = 100 * time.Millisecond
 	assert.Equal(t, commandResult{code: 143, timedOut: true}, mustRun(t, c))
 }
 
 func TestStoppingEndsTheWholeGroup(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, theStarter)
 	c := shell(t, "echo begun; "+family+"wait")
 	r := stopWhenReady(t, c)
 	assert.True(t, r.timedOut)
@@ -181,7 +187,7 @@ func TestTermLetsACommandCleanUp(t *testing.T) {
 }
 
 func TestCancelEndsTheCommand(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, theStarter)
 	c := shell(t, "echo $$ >pids; touch ready; sleep 300")
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -196,7 +202,7 @@ func TestCancelEndsTheCommand(t *testing.T) {
 }
 
 func TestBackgroundJobsEndWithTheCommand(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, theStarter)
 	c := shell(t, family+"echo done")
 	assert.Equal(t, commandResult{stdout: "done\n"}, mustRun(t, c))
 	assertGone(t, pidsIn(t, c.dir))
@@ -208,7 +214,7 @@ func TestBackgroundJobsEndWithTheCommand(t *testing.T) {
 
 // A process that left the group keeps the pipes open; the command ends anyway.
 func TestAPipeHeldElsewhereDoesNotHang(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, theStarter)
 	c := shell(t, `setsid sh -c 'echo $$ >pids; touch ready; exec sleep 300' & while [ ! -e ready ]; do sleep 0.01; done; echo done`)
 	c.stdin = strings.Repeat("x", 1<<20)
 	r := mustRun(t, c)
@@ -216,6 +222,29 @@ func TestAPipeHeldElsewhereDoesNotHang(t *testing.T) {
 	for _, pid := range pidsIn(t, c.dir) {
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL), "it is out of reach of its command, not of the test")
 	}
+}
+
+func TestEndProcessesEndsEveryGroupAtOnce(t *testing.T) {
+	defer goleak.VerifyNone(t, theStarter)
+	all := []*command{shell(t, family+"wait"), shell(t, `trap "" TERM; echo $$ >pids; touch ready; while :; do sleep 0.05; done`)}
+	over := make(chan commandResult, len(all))
+	for _, c := range all {
+		go func() {
+			r, _ := c.run(context.Background())
+			over <- r
+		}()
+	}
+	for _, c := range all {
+		require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(c.dir, "ready")); return err == nil }, 30*time.Second, time.Millisecond)
+	}
+	EndProcesses()
+	for _, c := range all {
+		assert.Equal(t, 137, (<-over).code)
+		assertGone(t, pidsIn(t, c.dir))
+	}
+	live.Lock()
+	defer live.Unlock()
+	assert.Empty(t, live.groups)
 }
 
 func TestChildEnvKeepsCredentialsBack(t *testing.T) {
@@ -227,12 +256,16 @@ func TestChildEnvKeepsCredentialsBack(t *testing.T) {
 		"PATH=/bin", "HOME=/root", "LANG=C", "MAX_TOKENS=5", "KEYBOARD=us", "SSH_AUTH_SOCK=/s", "EMPTY=",
 		"OPENAI_API_KEY=a", "api_key=a", "GITHUB_TOKEN=a", "TOKEN=a", "CLIENT_SECRET=a", "PGPASSWORD=a", "DB_PASSWORD_FILE=a",
 		"AWS_REGION=a", "AWS_SECRET_ACCESS_KEY=a", "STRIPE_SECRET_KEY=a", "GOOGLE_APPLICATION_CREDENTIALS=a", "GPG_PASSPHRASE=a",
-		"DATABASE_URL=postgres://u:hunter22@h/db", "PLAIN=hunter22", "USER=root",
+		"OPENAI_API_KEY_2=a", "STRIPE_KEY=a", "AZURE_OPENAI_KEY=a", "SSHKEY=a", "GH_PAT=a", "GITHUB_TOKEN_RO=a", "TOKEN_GITHUB=a", "TOKEN2=a",
+		"NPM_AUTH=a", "npm_config_//registry/:_auth=a", "MYSQL_PWD=a", "DB_PASS=a", "COOKIE=a", "SENTRY_DSN=a", "SSHPASS=a",
+		"DATABASE_URL=postgres://u:p@h/db", "HTTPS_PROXY=http://u:p@proxy:8080", "REDIS_URL=redis://:p@h", "PLAIN=hunter22", "USER=root",
+		"PWD=/w", "OLDPWD=/w", "SSH_ASKPASS=/bin/ask", "GIT_AUTHOR_NAME=a", "XAUTHORITY=/x", "TOKENIZERS_PARALLELISM=1", "http_proxy=http://proxy:8080", "URL=https://u@h/a:b", "AT=http://h:80/x@y",
 	}
 	got := childEnv(ours, secrets, map[string]*string{
 		"GITHUB_TOKEN": value("given"), "LANG": nil, "NEW": value("a=b"), "HOME": value("/home"),
 	})
 	assert.Equal(t, []string{
-		"EMPTY=", "GITHUB_TOKEN=given", "HOME=/home", "KEYBOARD=us", "MAX_TOKENS=5", "NEW=a=b", "PATH=/bin", "SSH_AUTH_SOCK=/s",
+		"AT=http://h:80/x@y", "EMPTY=", "GITHUB_TOKEN=given", "GIT_AUTHOR_NAME=a", "HOME=/home", "KEYBOARD=us", "MAX_TOKENS=5", "NEW=a=b",
+		"OLDPWD=/w", "PATH=/bin", "PWD=/w", "SSH_ASKPASS=/bin/ask", "SSH_AUTH_SOCK=/s", "TOKENIZERS_PARALLELISM=1", "URL=https://u@h/a:b", "XAUTHORITY=/x", "http_proxy=http://proxy:8080",
 	}, got)
 }

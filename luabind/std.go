@@ -16,6 +16,8 @@ type StdOptions struct {
 	// Store answers the store of the run, as [Kernel].Open does; nil: the memory of
 	// this process.
 	Store func(spec string) (store.Store, error)
+	// StoreDir is the folder of that store, which std.fs does not reach; "": none.
+	StoreDir string
 	// Terminal opens the terminal to read a line that a human types, and is closed
 	// after it; nil: there is none.
 	Terminal func() (io.ReadCloser, error)
@@ -26,7 +28,7 @@ func Std(o StdOptions) []*Module {
 	if o.Mask == nil {
 		o.Mask = &Masker{}
 	}
-	return []*Module{TaskModule, stdJSON(), stdTime(), stdEnv(o.Mask), stdPath(), stdFS(), stdShell(o.Mask), stdHTTP(), stdKV(o), stdTerm(o), stdLog(o)}
+	return []*Module{TaskModule, stdJSON(), stdTime(), stdEnv(o.Mask), stdPath(), stdFS(o), stdShell(o.Mask), stdHTTP(), stdKV(o), stdTerm(o), stdLog(o)}
 }
 
 // stdError is an expected failure of a std function: what the world outside the

@@ -36,11 +36,16 @@ func stdHTTP() *Module {
 				{Name: "hosts", Kind: Table, Optional: true, Type: "string[]", Doc: "that may be asked, also by a redirect: name, name:port, *.name (default: any)"},
 				{Name: "public", Kind: Flag, Optional: true, Doc: "refuse addresses of private networks and of this machine, unless hosts has the very name"},
 			}}},
-			Returns: "{ status: integer, headers: table<string, string>, body: string, url: string, truncated?: true }",
+			Returns: "{ status: integer, headers: table<string, string>, body: string, url: string, truncated?: true, not_text?: integer }",
 			Doc: "Asks once and answers what the server said, whatever the status is. Names of headers are in small letters; several of one name are " +
 				"joined by a comma, set-cookie by line ends. url is where the last redirect led. truncated says that max_bytes cut the body; without it a body above 64 MB raises. " +
+				"not_text is the first byte of the body that is no UTF-8, or zero. A redirect that would take the body to another server raises (denied). " +
 				"Raises (kind not_found, denied, timeout, transport, too_large) when there is no answer.",
 			Fn: httpRequest,
+		}, {
+			Name: "host_fault", Returns: "string?", Fn: httpHostFault,
+			Args: []Arg{{Name: "rule", Kind: Text, Doc: "as in hosts: name, name:port, *.name"}},
+			Doc:  "What is wrong with a rule that no host can match, nil for one that may.",
 		}},
 		Open:  func(*VM) (any, error) { return newFetcher(), nil },
 		Close: func(state any) error { state.(*fetcher).open.CloseIdleConnections(); return nil },
@@ -60,6 +65,13 @@ func httpRequest(c *Call) (int, error) {
 		return 0, err
 	}
 	return c.Return(answer.table(c.L))
+}
+
+func httpHostFault(c *Call) (int, error) {
+	if why := hostFault(c.String(1)); why != "" {
+		return c.Return(lua.LString(why))
+	}
+	return c.Return(lua.LNil)
 }
 
 // fetchOf reads the options of a request.
@@ -151,8 +163,11 @@ func hostsOf(c *Call, given *lua.LTable) ([]string, error) {
 	hosts := make([]string, given.MaxN())
 	for i := range hosts {
 		name, ok := given.RawGetInt(i + 1).(lua.LString)
-		if !ok || name == "" || strings.ContainsAny(string(name), "/@ ") {
+		if !ok {
 			return nil, c.Mistake("option %q: [%d]: got %s, want name, name:port or *.name", "hosts", i+1, show(given.RawGetInt(i+1)))
+		}
+		if why := hostFault(string(name)); why != "" {
+			return nil, c.Mistake("option %q: [%d]: got %s, want name, name:port or *.name: %s", "hosts", i+1, show(name), why)
 		}
 		hosts[i] = strings.ToLower(string(name))
 	}
@@ -178,6 +193,9 @@ func (a *fetched) table(l *lua.LState) *lua.LTable {
 	t.RawSetString("url", lua.LString(a.url))
 	if a.truncated {
 		t.RawSetString("truncated", lua.LTrue)
+	}
+	if at := notText(a.body); at >= 0 {
+		t.RawSetString("not_text", lua.LNumber(at+1))
 	}
 	return t
 }

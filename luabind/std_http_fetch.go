@@ -11,9 +11,11 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 )
 
 // fetch is one request, checked.
@@ -128,6 +130,9 @@ func (f *fetch) follow(req *http.Request, via []*http.Request) error {
 		return err
 	}
 	away := func(r *http.Request) bool { return r.URL.Scheme != f.url.Scheme || r.URL.Host != f.url.Host }
+	if away(req) && req.ContentLength > 0 {
+		return f.denied("redirected to %s://%s with the body, which is not for another server; ask that one yourself", req.URL.Scheme, req.URL.Host)
+	}
 	if away(req) || slices.ContainsFunc(via, away) {
 		for name := range req.Header {
 			if !slices.Contains(harmless, name) {
@@ -143,7 +148,7 @@ func (f *fetch) permits(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return f.denied("leads to the scheme %q, want http or https", u.Scheme)
 	}
-	if f.hosts == nil || slices.ContainsFunc(f.hosts, func(rule string) bool { return hostMatches(rule, u.Host) }) {
+	if f.hosts == nil || slices.ContainsFunc(f.hosts, func(rule string) bool { return hostMatches(rule, withPort(u)) }) {
 		return nil
 	}
 	return f.denied("host %q is not among %s", u.Host, strings.Join(f.hosts, ", "))
@@ -153,7 +158,45 @@ func (f *fetch) denied(format string, args ...any) error {
 	return &stdError{kind: denied, text: f.name() + ": " + fmt.Sprintf(format, args...)}
 }
 
-// hostMatches holds host, perhaps with a port, against name, name:port or *.name.
+// withPort answers the host of a URL with its port, which the scheme gives where
+// the URL does not.
+func withPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// hostFault answers what is wrong with a rule that can match no host, or "".
+func hostFault(rule string) string {
+	name, port, err := net.SplitHostPort(rule)
+	if err != nil { // without a port
+		name, port = rule, "80"
+		if strings.HasPrefix(rule, "[") && strings.HasSuffix(rule, "]") {
+			name = rule[1 : len(rule)-1]
+		}
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+		return fmt.Sprintf("%q is no port", port)
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return ""
+	}
+	labels := strings.TrimSuffix(strings.TrimPrefix(name, "*."), ".")
+	for label := range strings.SplitSeq(labels, ".") {
+		if label == "" || strings.IndexFunc(label, func(r rune) bool { return !inHostName(r) }) >= 0 {
+			return fmt.Sprintf("%q is no name of a host", name)
+		}
+	}
+	return ""
+}
+
+func inHostName(r rune) bool {
+	return r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)
+}
+
+// hostMatches holds a host with its port against name, name:port or *.name.
 func hostMatches(rule, host string) bool {
 	host = strings.ToLower(host)
 	name, port := splitHost(host)

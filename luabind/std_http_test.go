@@ -239,6 +239,81 @@ func TestHTTPRulesHoldForRedirects(t *testing.T) {
 		assert(r.status == 418)`), "a connection left over is not taken")
 }
 
+// A body is for the server that it was sent to, whatever that one says.
+func TestHTTPTakesNoBodyToAnotherServer(t *testing.T) {
+	seen := make(chan string, 1)
+	second := newWebHost(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		seen <- r.Method + " " + string(body)
+	}})
+	routes := map[string]http.HandlerFunc{"/ok": echo}
+	for _, status := range []int{302, 303, 307, 308} {
+		routes[fmt.Sprintf("/%d", status)] = func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, second.URL+"/", status)
+		}
+	}
+	routes["/same"] = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/ok", http.StatusTemporaryRedirect) }
+	first := newWebHost(t, routes)
+	for _, path := range []string{"/307", "/308"} {
+		kind, text := first.raised(t, `std.http.request{ url = base .. "`+path+`", method = "POST", body = "private" }`)
+		assert.Equal(t, "denied", kind)
+		assert.Contains(t, text, "redirected to "+second.URL+" with the body, which is not for another server")
+		require.NoError(t, first.run(`std.http.request{ url = base .. "`+path+`" }`))
+		assert.Equal(t, "GET ", <-seen, "without a body there is nothing to keep")
+	}
+	for _, path := range []string{"/302", "/303"} {
+		require.NoError(t, first.run(`std.http.request{ url = base .. "`+path+`", method = "POST", body = "private" }`))
+		assert.Equal(t, "GET ", <-seen)
+	}
+	require.NoError(t, first.run(`assert(std.http.request{ url = base .. "/same", method = "POST", body = "b" }.body:find("POST /ok .*|b$"))`))
+}
+
+func TestHTTPSaysWhereABodyIsNoText(t *testing.T) {
+	h := newWebHost(t, map[string]http.HandlerFunc{
+		"/latin": func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "caf\xe9") },
+		"/text":  func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "café") },
+	})
+	require.NoError(t, h.run(`
+		assert(std.http.request{ url = base .. "/latin" }.not_text == 4)
+		assert(std.http.request{ url = base .. "/text" }.not_text == nil)
+		assert(std.http.request{ url = base .. "/text", max_bytes = 4 }.not_text == nil, "cut between characters")`))
+	vm, _ := toolHost(t, StdOptions{})
+	vm.SetGlobal("base", lua.LString(h.URL))
+	vm.SetGlobal("host", lua.LString(h.Listener.Addr().String()))
+	mustLua(t, vm, `
+		local ask = require("tools").http{ hosts = { host } }.http.handler
+		assert(ask{ url = base .. "/latin" }.note == "the body is no UTF-8 from byte 4 on: characters are lost in it")
+		assert(ask{ url = base .. "/text" }.note == nil)`)
+}
+
+func TestHostRulesThatMatchNothing(t *testing.T) {
+	for rule, want := range map[string]string{
+		"example.com": "", "*.example.com": "", "example.com:443": "", "*.example.com:8080": "", "localhost": "", "bücher.de": "", "a_b.c": "",
+		"example.com.": "", "127.0.0.1": "", "127.0.0.1:80": "", "::1": "", "[::1]": "", "[::1]:80": "",
+		"*": `"*" is no name of a host`, "*.": `"*." is no name of a host`, "api.*.com": `"api.*.com" is no name of a host`, "*:443": `"*" is no name of a host`,
+		"": `"" is no name of a host`, "a..b": `"a..b" is no name of a host`, ":80": `"" is no name of a host`, "[::1": `"[::1" is no name of a host`,
+		"http://h": `"//h" is no port`, "u@h": `"u@h" is no name of a host`, "h/x": `"h/x" is no name of a host`,
+		"localhost:abc": `"abc" is no port`, "localhost:": `"" is no port`, "localhost:0": `"0" is no port`, "localhost:65536": `"65536" is no port`,
+	} {
+		assert.Equal(t, want, hostFault(rule), "%q", rule)
+	}
+}
+
+func TestHostRulesKnowThePortOfTheScheme(t *testing.T) {
+	for _, c := range []struct {
+		rule, url string
+		want      bool
+	}{
+		{"api.x.com:443", "https://api.x.com/", true}, {"api.x.com:443", "http://api.x.com/", false}, {"api.x.com:80", "http://api.x.com/", true},
+		{"*.x.com:443", "https://api.x.com/", true}, {"[::1]:80", "http://[::1]/", true}, {"api.x.com", "https://api.x.com/", true},
+	} {
+		u, why := webURL(c.url)
+		require.Empty(t, why)
+		f := &fetch{method: "GET", url: u, hosts: []string{c.rule}}
+		assert.Equal(t, c.want, f.permits(u) == nil, "%s %s", c.rule, c.url)
+	}
+}
+
 func TestHostRules(t *testing.T) {
 	for _, c := range []struct {
 		rule, host string

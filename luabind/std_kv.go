@@ -22,7 +22,8 @@ func stdKV(o StdOptions) *Module {
 	key := Arg{Name: "key", Kind: Text, Doc: "1 to 256 bytes without control characters"}
 	return &Module{
 		Name: "std.kv",
-		Doc:  "Small values that outlive a run: they stand in the store of the run, and every run on that store sees them. Who writes last is right.",
+		Doc: "Small values that outlive a run: they stand in the store of the run, and every run on that store sees them. Who writes last is right. " +
+			"Their log is a session, .kv; when it has ended, or most of it is out of date, one that is numbered follows it and keeps them.",
 		Funcs: []Func{
 			{Name: "get", Args: []Arg{key}, Returns: "any", Fn: kvGet,
 				Doc: "The value of a key, nil when there is none."},

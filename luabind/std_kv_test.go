@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	lua "github.com/yuin/gopher-lua"
 
 	"github.com/knl-run/knl/kernel"
 	"github.com/knl-run/knl/kernel/pebblestore"
@@ -94,4 +95,118 @@ func TestPairsAreBounded(t *testing.T) {
 		std.kv.set("k0", 1)
 		std.kv.delete("k0")
 		std.kv.set("one more", 1)`)
+}
+
+// closeLog ends the log of that number, as a script may that closes what is open.
+func closeLog(t *testing.T, st store.Store, number int) {
+	t.Helper()
+	s, err := kernel.New(st, kernel.Options{}).Resume(context.Background(), kvSessionID(number), kernel.Resume{})
+	require.NoError(t, err)
+	require.NoError(t, s.Close(context.Background(), "", "cleanup"))
+}
+
+// kvLogs answers the sessions that hold pairs.
+func kvLogs(t *testing.T, st store.Store) (ids []string) {
+	t.Helper()
+	streams, err := st.Streams(context.Background(), "", 0)
+	require.NoError(t, err)
+	for _, s := range streams {
+		ids = append(ids, s.Stream)
+	}
+	return ids
+}
+
+func TestPairsOutliveTheEndOfTheirLog(t *testing.T) {
+	st := store.NewMem()
+	one, two := kvHost(t, st), kvHost(t, st)
+	mustLua(t, one, `std.kv.set("a", 1) std.kv.set("b", 2)`)
+	mustLua(t, two, `assert(std.kv.get("a") == 1)`)
+	closeLog(t, st, 1)
+	mustLua(t, two, `assert(std.kv.get("a") == 1 and #std.kv.list() == 2)`)
+	assert.Equal(t, []string{".kv"}, kvLogs(t, st), "reading begins no log")
+	mustLua(t, one, `assert(std.kv.delete("b")) std.kv.set("a", 3)`)
+	mustLua(t, two, `assert(std.kv.get("a") == 3 and std.kv.get("b") == nil) std.kv.set("c", 4)`)
+	closeLog(t, st, 2)
+	three := kvHost(t, st)
+	mustLua(t, three, `assert(table.concat(std.kv.list(), ",") == "a,c") std.kv.set("d", 5)`)
+	mustLua(t, one, `assert(table.concat(std.kv.list(), ",") == "a,c,d")`)
+	assert.Equal(t, []string{".kv", ".kv-000002", ".kv-000003"}, kvLogs(t, st))
+}
+
+// Who begins the next log may go before it holds everything, and what it keeps
+// may come late.
+func TestALogThatWasNotFilledLosesNothing(t *testing.T) {
+	st := store.NewMem()
+	mustLua(t, kvHost(t, st), `std.kv.set("a", 1) std.kv.set("b", 2)`)
+	closeLog(t, st, 1)
+	begin := func(number int, data string) *kernel.Session {
+		k := kernel.New(st, kernel.Options{Mint: func() string { return kvSessionID(number) }})
+		_, err := k.Open(context.Background(), kernel.Open{Owner: "std.kv"})
+		require.NoError(t, err)
+		s, err := k.Attach(context.Background(), kvSessionID(number))
+		require.NoError(t, err)
+		_, err = s.Append(context.Background(), kernel.Draft{Kind: kvKeptKind, Data: []byte(data)})
+		require.NoError(t, err)
+		return s
+	}
+	begin(2, `{"values":{"a":1}}`)
+	closeLog(t, st, 2)
+	late := begin(3, `{"values":{"a":1}}`)
+	mustLua(t, kvHost(t, st), `assert(std.kv.get("a") == 1 and std.kv.get("b") == 2) std.kv.set("b", 9) std.kv.delete("a")`)
+	for _, d := range []kernel.Draft{{Kind: kvKeptKind, Data: []byte(`{"values":{"a":1,"b":2}}`)}, {Kind: kvBegunKind}} {
+		_, err := late.Append(context.Background(), d)
+		require.NoError(t, err)
+	}
+	mustLua(t, kvHost(t, st), `assert(std.kv.get("a") == nil and std.kv.get("b") == 9)`)
+	assert.Equal(t, []string{".kv", ".kv-000002", ".kv-000003"}, kvLogs(t, st))
+}
+
+func TestALogOfPairsStaysShort(t *testing.T) {
+	st := store.NewMem()
+	hosts := []*VM{kvHost(t, st), kvHost(t, st)}
+	var wg sync.WaitGroup
+	for i, vm := range hosts {
+		vm.SetGlobal("me", lua.LString(string(rune('a'+i))))
+		wg.Go(func() {
+			_, err := vm.RunString(context.Background(), "chunk", `for i = 1, 3000 do std.kv.set(me .. i % 50, i) end`)
+			assert.NoError(t, err)
+		})
+	}
+	wg.Wait()
+	ids := kvLogs(t, st)
+	assert.Greater(t, len(ids), 4)
+	for _, vm := range append(hosts, kvHost(t, st)) {
+		mustLua(t, vm, `
+			assert(#std.kv.list() == 100)
+			for i = 2951, 3000 do
+				for _, me in ipairs{ "a", "b" } do
+					local got = std.kv.get(me .. i % 50)
+					assert(got == i, ("%s%d: want %d, got %s"):format(me, i % 50, i, tostring(got)))
+				end
+			end`)
+	}
+	for _, id := range ids {
+		head, err := st.Head(context.Background(), id)
+		require.NoError(t, err)
+		assert.Less(t, head.Seq, int64(kvDead+2*100+20), id)
+	}
+}
+
+// What is kept is cut into events that are not too large.
+func TestLargePairsAreKeptInParts(t *testing.T) {
+	st := store.NewMem()
+	mustLua(t, kvHost(t, st), `for i = 1, 20 do std.kv.set("k" .. i, ("x"):rep(60000)) end`)
+	closeLog(t, st, 1)
+	mustLua(t, kvHost(t, st), `
+		std.kv.set("more", 1)
+		assert(#std.kv.list() == 21)
+		for i = 1, 20 do assert(#std.kv.get("k" .. i) == 60000) end`)
+	s, err := kernel.New(st, kernel.Options{}).Attach(context.Background(), kvSessionID(2))
+	require.NoError(t, err)
+	rows, _, err := s.Scan(context.Background(), kernel.Where{Kinds: []string{kvKeptKind}})
+	require.NoError(t, err)
+	assert.Len(t, rows, 5)
+	for _, r := range rows {
+		assert.Less(t, len(r.Event.Data), kvKeptSize+1000)
+	}
 }

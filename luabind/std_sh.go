@@ -13,7 +13,7 @@ import (
 const outputLimit = 1 << 20
 
 // stdShell is std.sh. Commands do not see the variables that secrets hides, nor
-// those that are credentials by their name.
+// those that are credentials by their name or value.
 func stdShell(secrets *Masker) *Module {
 	return &Module{
 		Name: "std.sh",
@@ -32,7 +32,9 @@ func stdShell(secrets *Masker) *Module {
 			},
 			Returns: "{ code: integer, stdout: string, stderr: string, timed_out?: true }",
 			Doc: "Runs a command to its end and answers how it ended; a code that is not 0 does not raise, " +
-				"128 + n says that signal n ended it. What it leaves in the background ends with it. " +
+				"128 + n says that signal n ended it. It has no terminal. What it leaves in the background ends with it, " +
+				"but for what made itself a session of its own (setsid). It sees no variable that looks like a credential by its name, " +
+				"or is a URL with a password. " +
 				"Raises (kind not_found, denied) when it cannot start.",
 			Fn: func(c *Call) (int, error) { return runShell(c, secrets) },
 		}},

@@ -80,7 +80,7 @@ func TestTheAskToolAsksAtTheTerminal(t *testing.T) {
 		return r, err
 	}})
 	go func() {
-		for _, typed := range []string{"2\n", "neither\n", "9\n", ""} {
+		for _, typed := range []string{"2\n", "neither\n", "9\n", "1\n", " 2 \n", "3\n", ""} {
 			w := <-hands
 			io.WriteString(w, typed)
 			w.Close()
@@ -92,6 +92,10 @@ func TestTheAskToolAsksAtTheTerminal(t *testing.T) {
 		assert(ask(args) == "blue")
 		assert(ask(args) == "neither")
 		assert(ask(args) == "9")
+		local numbers = { question = "how many?", choices = { "2", "1", "4" } }
+		assert(ask(numbers) == "1", "what is typed is a choice")
+		assert(ask(numbers) == "2")
+		assert(ask(numbers) == "4", "and else the number of one")
 		assert(ask(args).reason == "closed")`)
 	require.NoError(t, err)
 	assert.Contains(t, shown.String(), "\nwhich\\x1b?\n  1) red\n  2) blue\n> ")

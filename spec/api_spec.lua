@@ -163,7 +163,7 @@ describe("the objects of the modules that Go makes", function()
 
   it("are the methods of the handles", function()
     local handles = { session = knl.open(), device = knl.device(), port = ports.script{} }
-    handles.llm = handles.port:open()
+    handles.llm, handles.folder = handles.port:open(), std.fs.folder(".")
     std.task.scope(function(scope)
       handles.scope, handles.task = scope, scope:spawn(function() end)
     end)
@@ -181,7 +181,7 @@ describe("the objects of the modules that Go makes", function()
       end
     end
     table.sort(seen)
-    assert.same({ "device", "llm", "port", "scope", "session", "task" }, seen)
+    assert.same({ "device", "folder", "llm", "port", "scope", "session", "task" }, seen)
   end)
 
   it("are every method that knl.api lists", function()

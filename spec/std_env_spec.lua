@@ -21,6 +21,13 @@ describe("std.env.secret", function()
     local raised = assert.errors_at_line(function() env.secret("KNL_SPEC_IS_NOT_SET") end, 0,
       'std.env.secret: "KNL_SPEC_IS_NOT_SET": not set')
     assert.equal("not_found", raised.kind)
+    -- It may be the secret itself that stands where its name should.
+    for _, name in ipairs{ "sk-0123456789", "a b", "1a", "" } do
+      raised = assert.errors_at_line(function() env.secret(name) end, 0,
+        ("std.env.secret: got %d bytes that name no variable (not shown), want the name of one")
+          :format(#name))
+      assert.equal("not_found", raised.kind)
+    end
     assert.errors_at_line(function() env.secret() end, 0,
       "std.env.secret: argument 1 (name): got nil, want a string")
   end)

@@ -234,3 +234,111 @@ describe("a link", function()
     assert.equal("link", fs.list(dir)[2].kind)
   end)
 end)
+
+describe("std.fs.read of text", function()
+  it("refuses what is no UTF-8, when told", function()
+    fs.write("t", "h\195\169")
+    assert.equal("h\195\169", fs.read("t", { utf8 = true }))
+    assert.equal("h", (fs.read("t", { utf8 = true, max_bytes = 2 })))
+    fs.write("t", "h\195")
+    local raised = assert.errors_at_line(function() fs.read("t", { utf8 = true }) end, 0,
+      '"t": is no UTF-8 text: byte 2 is 0xc3')
+    assert.equal("validation", raised.kind)
+    assert.equal("h\195", fs.read("t"))
+    fs.remove("t")
+  end)
+end)
+
+describe("std.fs.write that expects", function()
+  it("writes only where the file holds that", function()
+    fs.write("t", "one")
+    fs.write("t", "two", { expect = "one" })
+    local raised = assert.errors_at_line(function() fs.write("t", "x", { expect = "one" }) end, 0,
+      '"t": does not hold what was expected: read it again')
+    assert.same({ "conflict", true }, { raised.kind, raised.retryable })
+    assert.equal("two", fs.read("t"))
+    fs.remove("t")
+  end)
+end)
+
+-- The methods of a folder are the functions of std.fs; here is what differs.
+
+local function with_folder(fn)
+  return function()
+    fs.mkdir("work/src")
+    fs.write("work/src/a", "needle")
+    std.sh.run({ "ln", "-s", "..", "work/up" })
+    fn(fs.folder("work"))
+    fs.remove("work", { recursive = true })
+  end
+end
+
+local function denied(text, fn)
+  local raised = assert.errors_at_line(fn, 0, text)
+  assert.equal("denied", raised.kind)
+end
+
+describe("std.fs.folder", function()
+  it("is the files below a folder, which need not be there yet", with_folder(function(files)
+    assert.equal('std.folder "work"', tostring(files))
+    local new = fs.folder("new/one")
+    assert.is_false(new:exists("f"))
+    new:mkdir(".")
+    new:write("f", "x")
+    assert.equal("x", fs.read("new/one/f"))
+    fs.remove("new", { recursive = true })
+  end))
+
+  it("leads out by no path and no link, unless links are wanted", with_folder(function(files)
+    denied('"../x": outside the folder "work"', function() files:read("../x") end)
+    denied('"/etc/passwd": outside the folder "work"', function() files:read("/etc/passwd") end)
+    denied('"up/work": "up" is a link', function() files:list("up/work") end)
+    assert.same({ "up/work/src", "up/work/up" },
+      fs.folder("work", { links = true }):glob("up/work/*"))
+    assert.equal("needle", fs.folder("work", { links = true }):read("up/work/src/a"))
+    denied("outside the project root", function() fs.folder("../x") end)
+  end))
+end)
+
+for name, case in pairs{
+  read = function(files) assert.equal("needle", files:read("src/a")) end,
+  write = function(files)
+    files:write("src/b", "x")
+    assert.equal("x", fs.read("work/src/b"))
+  end,
+  append = function(files)
+    files:append("src/b", "x")
+    assert.equal("x", fs.read("work/src/b"))
+  end,
+  list = function(files)
+    assert.same({ "src", "up" }, { files:list()[1].name, files:list(".")[2].name })
+  end,
+  glob = function(files) assert.same({ "src/a" }, files:glob("**/a")) end,
+  grep = function(files)
+    local found = { { path = "src/a", line = 1, text = "needle" } }
+    assert.same(found, files:grep("needle"))
+    assert.same(found, files:grep("n", { path = "src" }))
+  end,
+  stat = function(files) assert.equal(6, files:stat("src/a").size) end,
+  exists = function(files)
+    assert.is_true(files:exists("src/a"))
+    assert.is_false(files:exists("work"))
+  end,
+  mkdir = function(files)
+    files:mkdir("a/b")
+    assert.is_true(fs.exists("work/a/b"))
+  end,
+  remove = function(files)
+    assert.is_true(files:remove("up"))
+    assert.is_true(files:remove("src", { recursive = true }))
+    denied('".": is the folder itself, which stays', function() files:remove(".") end)
+  end,
+  copy = function(files)
+    files:copy("src", "copy")
+    assert.equal("needle", fs.read("work/copy/a"))
+  end,
+} do
+  describe("folder:" .. name, function()
+    it("counts paths from its folder", with_folder(case))
+  end)
+end

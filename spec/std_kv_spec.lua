@@ -124,4 +124,17 @@ describe("std.kv.set", function()
     end)
     assert.equal(20, #kv.list(prefix))
   end)
+
+  it("goes on when a script has ended the session of its log", function()
+    kv.set(prefix .. "k", "kept")
+    local ended = 0
+    for id in pairs({ [".kv"] = 1, [".kv-000002"] = 1, [".kv-000003"] = 1 }) do
+      local ok = pcall(function() knl.resume{ session = id }:close("cleanup") end)
+      ended = ended + (ok and 1 or 0)
+    end
+    assert.equal(1, ended)
+    assert.equal("kept", kv.get(prefix .. "k"))
+    kv.set(prefix .. "more", 1)
+    assert.same({ prefix .. "k", prefix .. "more" }, kv.list(prefix))
+  end)
 end)

@@ -138,12 +138,75 @@ describe("tools.fs read", function()
     refused("not_found", "no such file", read{ path = "none" })
     refused("no_such_lines", "the file has 2", read{ path = "f", from = 3 })
     refused("no_such_lines", "no lines 2 to 1", read{ path = "f", from = 2, to = 1 })
-    refused("not_text", "zero bytes", read{ path = "bin" })
+    refused("not_text", '"bin": is no UTF%-8 text: byte 2 is 0x00', read{ path = "bin" })
     local answer = read{ path = "big" }
     refused("too_large", "give from and to", answer)
     assert.same({ 300000, 60000 }, { answer.bytes, answer.lines })
     assert.equal("line\nline\n", read{ path = "big", from = 59999 })
     assert.is_false(read{ path = "." }.ok)
+  end)
+end)
+
+describe("tools.fs read of a part", function()
+  local function read(args) return set().read.handler(args) end
+
+  it("goes through a line that is longer than is answered at once", function()
+    local line = ("é"):rep(150000)
+    fs.write(dir .. "/min.js", line .. "\nend")
+    local answer = read{ path = "min.js", from = 1, to = 1 }
+    refused("too_large", "or byte where a line is longer", answer)
+    local parts, at = {}, 1
+    while at do
+      answer = read{ path = "min.js", byte = at }
+      assert.equal(300004, answer.bytes)
+      parts[#parts + 1], at = answer.text, answer.next
+    end
+    assert.equal(line .. "\nend", table.concat(parts))
+    assert.equal(65536, #parts[1])
+    assert.equal("end", read{ path = "min.js", byte = 300002 }.text)
+    assert.equal("é", read{ path = "min.js", byte = 2 }.text:sub(1, 2))
+  end)
+
+  it("refuses a byte that is not there, and lines beside it", function()
+    fs.write(dir .. "/f", "abc")
+    refused("no_such_lines", "no byte 4, the file has 3", read{ path = "f", byte = 4 })
+    refused("bad_range", "byte goes without from and to", read{ path = "f", byte = 1, from = 1 })
+  end)
+end)
+
+describe("tools.fs on a text in another encoding", function()
+  it("says where it is no text, and changes nothing", function()
+    fs.write(dir .. "/latin", "caf\233 au lait")
+    local t = set()
+    refused("not_text", '"latin": is no UTF%-8 text: byte 4 is 0xe9',
+      t.read.handler{ path = "latin" })
+    refused("not_text", "byte 4",
+      t.search_replace.handler{ path = "latin", search = "au", replace = "x" })
+    assert.equal("caf\233 au lait", fs.read(dir .. "/latin"))
+  end)
+end)
+
+describe("tools.fs edits of one file", function()
+  it("take turns: no task loses what another changed", function()
+    local replace = set().search_replace.handler
+    local lines = {}
+    for i = 1, 20 do
+      lines[i] = "line " .. i .. ";"
+    end
+    for _ = 1, 5 do
+      fs.write(dir .. "/f", table.concat(lines, "\n"))
+      std.task.scope(function(scope)
+        for i = 1, 20 do
+          scope:spawn(function()
+            local answer = replace{
+              path = "f", search = "line " .. i .. ";", replace = "done " .. i .. ";",
+            }
+            assert.is_true(answer.ok, answer.message)
+          end)
+        end
+      end)
+      assert.equal((table.concat(lines, "\n"):gsub("line", "done")), fs.read(dir .. "/f"))
+    end
   end)
 end)
 
@@ -156,6 +219,11 @@ describe("tools.fs list", function()
     assert.equal("[]", std.json.encode(list{ path = "sub" }))
     refused("not_found", "", list{ path = "none" })
     refused("conflict", "", list{ path = "f" })
+  end)
+
+  it("answers at most 256 KB", function()
+    std.sh.run("cd " .. dir .. " && touch $(seq -f %0200.0f 1 1400)")
+    refused("too_many", "1400 names have 285600 bytes, at most 262144", set().list.handler{})
   end)
 end)
 
@@ -190,7 +258,7 @@ describe("tools.fs glob", function()
     std.sh.run("cd " .. dir .. " && touch $(seq 1 1001)")
     refused("too_many", "1001 names match", glob("*"))
     std.sh.run({ "ln", "-s", "..", dir .. "/up" })
-    refused("path_not_allowed", "is a link", glob("up/*"))
+    refused("denied", "is a link", glob("up/*"))
   end)
 end)
 
@@ -222,7 +290,7 @@ describe("tools.fs grep", function()
     std.sh.run({ "ln", "-s", "../other", dir .. "/src/link" })
     std.sh.run({ "ln", "-s", "../top", dir .. "/src/file" })
     assert.same({ "src/a:1:x" }, grep({ pattern = "x" }, { "src" }).matches)
-    refused("path_not_allowed", "is a link", grep({ pattern = "x", path = "src/link" }, { "src" }))
+    refused("denied", "is a link", grep({ pattern = "x", path = "src/link" }, { "src" }))
   end)
 
   it("says when there are more, and when the pattern is none", function()
@@ -316,6 +384,23 @@ describe("tools.fs search_replace", function()
     assert.equal(1, answer.agreed_bytes)
   end)
 
+  it("counts and replaces what stands everywhere in a large text", function()
+    local text = ("\n"):rep(2 * 1024 * 1024)
+    local answer = replace(text, { search = "\n", replace = "" })
+    refused("search_ambiguous", "occurs 2097152 times", answer)
+    assert.equal(20, #answer.lines)
+    assert.equal(20, answer.lines[20])
+    local all, changed = replace(text, { search = "\n", replace = "%1", all = true })
+    assert.equal(2097152, all.replaced)
+    assert.equal(("%1"):rep(2097152), changed)
+    local long = ("ab%c"):rep(20)
+    all, changed = replace((long .. "-"):rep(3), { search = long, replace = "%0", all = true })
+    assert.equal(3, all.replaced)
+    assert.equal("%0-%0-%0-", changed)
+    refused("too_large", "at most 67108864 are written",
+      (replace(text, { search = "\n", replace = ("x"):rep(100), all = true })))
+  end)
+
   it("refuses an edit that is none", function()
     refused("bad_edit", "empty", (replace("abc", { search = "", replace = "x" })))
     refused("no_edits", "the same text", (replace("abc", { search = "a", replace = "a" })))
@@ -354,11 +439,17 @@ describe("tools.fs paths", function()
   it("do not lead through links out of the root", function()
     std.sh.run({ "ln", "-s", "..", dir .. "/up" })
     std.sh.run({ "ln", "-s", "/etc/passwd", dir .. "/out" })
-    refused("path_not_allowed", "is a link", set().list.handler{ path = "up" })
-    refused("path_not_allowed", "is a link", set().write.handler{ path = "up/x", text = "" })
-    refused("path_not_allowed", "is a link", set().read.handler{ path = "out" })
+    refused("denied", "is a link", set().list.handler{ path = "up" })
+    refused("denied", "is a link", set().write.handler{ path = "up/x", text = "" })
+    refused("denied", "is a link", set().read.handler{ path = "out" })
     local whole = tools.fs{ allow = { "read" } }
     refused("denied", "outside the project root", whole.read.handler{ path = dir .. "/out" })
+  end)
+
+  it("are not too deep", function()
+    refused("too_large", "leads through 1999 folders, want at most 100",
+      set().write.handler{ path = ("d/"):rep(2000) .. "f", text = "" })
+    assert.same({}, set().list.handler{})
   end)
 
   it("that meet a cancelled task raise on", function()

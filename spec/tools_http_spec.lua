@@ -84,6 +84,10 @@ describe("tools.http", function()
     bad("tools.http: hosts must be a non-empty list, got an empty table",
       function() tools.http{ hosts = {} } end)
     bad("tools.http: hosts[1]", function() tools.http{ hosts = { "http://h" } } end)
+    bad('tools.http: hosts[2] must be name, name:port or *.name, got "api.*.com": '
+      .. '"api.*.com" is no name of a host',
+      function() tools.http{ hosts = { "a", "api.*.com" } } end)
+    bad('got "localhost:": "" is no port', function() tools.http{ hosts = { "localhost:" } } end)
     bad("tools.http: max_bytes must be a whole number from 1 to 16777216, got 0",
       function() tools.http{ max_bytes = 0 } end)
     bad("tools.http: timeout must be seconds above 0, got -1",

@@ -66,6 +66,23 @@ describe("tools.kv", function()
     assert.equal("bad_key", t.kv_get.handler{ key = "a\nb" }.reason)
     assert.equal("bad_key", t.kv_set.handler{ key = ("é"):rep(100), value = 1 }.reason)
     assert.equal("bad_key", t.kv_list.handler{ prefix = "\0" }.reason)
+    assert.equal("bad_key", t.kv_get.handler{ key = "a\194\133b" }.reason)
+    assert.equal("bad_key", t.kv_set.handler{ key = "\194\128", value = 1 }.reason)
+    assert.equal(knl.null, t.kv_get.handler{ key = "\194\160" })
+  end)
+
+  it("lists at most 256 KB of keys", function()
+    local t = set()
+    for i = 1, 2000 do
+      std.kv.set(("%s%s%d"):format(prefix, ("k"):rep(124), i), 1)
+    end
+    local answer = t.kv_list.handler{}
+    assert.same({ false, "too_many" }, { answer.ok, answer.reason })
+    assert.matches("give a longer prefix", answer.message)
+    assert.equal(1, #t.kv_list.handler{ prefix = ("k"):rep(124) .. "1999" })
+    for _, key in ipairs(std.kv.list(prefix)) do
+      std.kv.delete(key)
+    end
   end)
 
   it("is called by a model through a beat", function()

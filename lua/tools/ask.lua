@@ -46,9 +46,15 @@ local function prompt(args)
   return table.concat(lines, "\n")
 end
 
--- What was typed, a number of a choice read as that choice.
+-- What was typed: a choice as it is, a number of a choice read as that choice.
 local function meant(line, choices)
-  local n = choices and line:match("^%s*(%d+)%s*$")
+  local typed = line:match("^%s*(.-)%s*$")
+  for _, choice in ipairs(choices or {}) do
+    if typed == choice then
+      return choice
+    end
+  end
+  local n = choices and typed:match("^%d+$")
   return n and choices[tonumber(n)] or line
 end
 

@@ -17,22 +17,47 @@ local M = {}
 local SHOWN = 60 -- bytes of text in a refusal
 local LISTED = 20 -- lines of occurrences in a refusal
 
-local function line_at(text, at)
-  local _, n = text:sub(1, at - 1):gsub("\n", "")
-  return n + 1
+local SHORT = 64 -- bytes of a search text that string.gsub looks for
+local LARGEST = 64 * 1024 * 1024 -- bytes of a changed text
+
+local function newlines(text)
+  local _, n = text:gsub("\n", "\n")
+  return n
 end
 
--- The line numbers of every occurrence.
-local function occurrences(text, search)
-  local starts, at = {}, 1
-  while true do
-    local first, last = text:find(search, at, true)
-    if not first then
-      return starts
-    end
-    starts[#starts + 1] = first
-    at = last + 1
+local function line_at(text, at)
+  return newlines(text:sub(1, at - 1)) + 1
+end
+
+-- The lines of the first occurrences.
+local function first_lines(text, search)
+  local lines, line, from = {}, 1, 1
+  local first, last = text:find(search, 1, true)
+  while first and #lines < LISTED do
+    line = line + newlines(text:sub(from, first - 1))
+    lines[#lines + 1] = line
+    from = first
+    first, last = text:find(search, last + 1, true)
   end
+  return lines
+end
+
+-- Puts replace in the place of every occurrence; answers the text and how many
+-- there were. A short search text may occur at every byte, which is the host's
+-- work; a long one is found in time that does not depend on its length.
+local function replace_all(text, search, replace)
+  if #search <= SHORT then
+    return text:gsub(search:gsub("%p", "%%%0"), (replace:gsub("%%", "%%%%")))
+  end
+  local parts, from = {}, 1
+  local first, last = text:find(search, 1, true)
+  while first do
+    parts[#parts + 1] = text:sub(from, first - 1)
+    from = last + 1
+    first, last = text:find(search, from, true)
+  end
+  parts[#parts + 1] = text:sub(from)
+  return table.concat(parts, replace), #parts - 1
 end
 
 local function inside_character(text, i)
@@ -88,28 +113,24 @@ local function not_found(text, search)
   })
 end
 
-local function ambiguous(text, starts)
-  local lines = {}
-  for i = 1, math.min(#starts, LISTED) do
-    lines[i] = line_at(text, starts[i])
-  end
+local function ambiguous(text, search)
+  local _, n = replace_all(text, search, search)
   local message = "the search text occurs %d times: take in more of what is around it, or say all"
-  return refusal.of("search_ambiguous", message:format(#starts), {
-    matches = #starts,
-    lines = lines,
+  return refusal.of("search_ambiguous", message:format(n), {
+    matches = n,
+    lines = first_lines(text, search),
   })
 end
 
--- Puts replace in the place of every occurrence.
-local function spliced(text, search, replace, starts)
-  local parts, from = {}, 1
-  for _, start in ipairs(starts) do
-    parts[#parts + 1] = text:sub(from, start - 1)
-    parts[#parts + 1] = replace
-    from = start + #search
+-- Every occurrence replaced, and how many, or nil and a refusal.
+local function everywhere(text, search, replace)
+  local _, n = replace_all(text, search, search)
+  local size = #text + n * (#replace - #search)
+  if size > LARGEST then
+    local message = "the changed file would have %d bytes, at most %d are written"
+    return nil, refusal.of("too_large", message:format(size, LARGEST))
   end
-  parts[#parts + 1] = text:sub(from)
-  return table.concat(parts)
+  return replace_all(text, search, replace)
 end
 
 --- Answers the changed text and what to tell the model, or nil and a refusal.
@@ -117,21 +138,29 @@ end
 ---@param args { search: string, replace: string, all?: boolean }
 ---@return string?, table
 function M.replace(text, args)
-  if args.search == "" then
+  local search, replace = args.search, args.replace
+  if search == "" then
     return nil, refusal.of("bad_edit", "the search text is empty: give what stands in the file")
   end
-  if args.search == args.replace then
+  if search == replace then
     return nil, refusal.of("no_edits", "search and replace are the same text")
   end
-  local starts = occurrences(text, args.search)
-  if #starts == 0 then
-    return nil, not_found(text, args.search)
+  local first, last = text:find(search, 1, true)
+  if not first then
+    return nil, not_found(text, search)
   end
-  if #starts > 1 and not args.all then
-    return nil, ambiguous(text, starts)
+  local changed, n
+  if not text:find(search, last + 1, true) then
+    changed, n = text:sub(1, first - 1) .. replace .. text:sub(last + 1), 1
+  elseif args.all then
+    changed, n = everywhere(text, search, replace)
+  else
+    return nil, ambiguous(text, search)
   end
-  return spliced(text, args.search, args.replace, starts),
-    { ok = true, replaced = #starts, line = line_at(text, starts[1]) }
+  if not changed then
+    return nil, n
+  end
+  return changed, { ok = true, replaced = n, line = line_at(text, first) }
 end
 
 return M

@@ -3,6 +3,7 @@
 -- allow lists which of them there are:
 --
 --    read{ path, from?, to? }                     the text, or its lines from to to
+--    read{ path, byte }                           a part of it, for very long lines
 --    list{ path? }                                names, folders with a / behind
 --    glob{ pattern }                              the paths that match
 --    grep{ pattern, path?, glob?, ignore_case? }  the lines that match
@@ -12,9 +13,11 @@
 --
 -- root (default: the project root) is where paths count from and what they
 -- cannot leave, links included; paths narrows that to some files and folders
--- below it. A refusal is an answer { ok = false, reason, message, … }; a
--- search_replace that finds nothing says up to where the text agreed. It reads
--- text files of at most 8 MB and answers at most 256 KB at once.
+-- below it. Nothing reaches the folder of the store. A refusal is an answer
+-- { ok = false, reason, message, … }; a search_replace that finds nothing says up
+-- to where the text agreed. Two of them on one file take turns: neither undoes
+-- the other. Text is UTF-8, in files of at most 8 MB, and at most 256 KB of it
+-- are answered at once.
 --
 -- Example:
 --
@@ -50,16 +53,23 @@ M.api = {
 }
 
 local READABLE = 8 * 1024 * 1024
-local ANSWERED = 256 * 1024
+local PART = 64 * 1024 -- bytes that read answers from byte on
+local TRIES = 100 -- of an edit that meets another one
+
+local function of_kind(raised, kind)
+  return type(raised) == "userdata" and raised.kind == kind
+end
 
 -- The text of a file, or a refusal.
-local function text_of(path)
-  local text, more = std.fs.read(path, { max_bytes = READABLE })
+local function text_of(files, path)
+  local ok, text, more = pcall(files.read, files, path, { max_bytes = READABLE, utf8 = true })
+  if not ok and of_kind(text, "validation") then
+    return nil, refusal.of("not_text", text.message)
+  elseif not ok then
+    error(text, 0)
+  end
   if more then
     return nil, refusal.of("too_large", ("the file is larger than %d bytes"):format(READABLE))
-  end
-  if text:find("\0", 1, true) then
-    return nil, refusal.of("not_text", "the file holds zero bytes, so it is no text")
   end
   return text
 end
@@ -77,10 +87,37 @@ local function lines_of(text, from, to)
   return table.concat(picked), n
 end
 
-local function read(path, args)
-  local text, refused = text_of(path)
+-- The first byte of a character at or after i.
+local function character(text, i)
+  while i <= #text and text:byte(i) >= 0x80 and text:byte(i) < 0xC0 do
+    i = i + 1
+  end
+  return i
+end
+
+-- What stands from a byte on, whole characters of it.
+local function part_of(text, args)
+  if args.from or args.to then
+    return refusal.of("bad_range", "byte goes without from and to")
+  end
+  if args.byte > #text then
+    local message = "there is no byte %d, the file has %d"
+    return refusal.of("no_such_lines", message:format(args.byte, #text), { bytes = #text })
+  end
+  local first = character(text, args.byte)
+  local after = character(text, first + PART)
+  return {
+    text = text:sub(first, after - 1), bytes = #text, next = after <= #text and after or nil,
+  }
+end
+
+local function read(files, path, args)
+  local text, refused = text_of(files, path)
   if refused then
     return refused
+  end
+  if args.byte then
+    return part_of(text, args)
   end
   if args.from or args.to then
     local from, to = args.from or 1, args.to or math.huge
@@ -92,48 +129,61 @@ local function read(path, args)
     end
     text = part
   end
-  if #text > ANSWERED then
+  if #text > refusal.ANSWERED then
     local _, n = lines_of(text, 1, 0)
-    local message = "%d bytes in %d lines, at most %d are answered at once: give from and to"
-    return refusal.of("too_large", message:format(#text, n, ANSWERED), { bytes = #text, lines = n })
+    local message = "%d bytes in %d lines, at most %d are answered at once: "
+      .. "give from and to, or byte where a line is longer"
+    return refusal.of("too_large", message:format(#text, n, refusal.ANSWERED),
+      { bytes = #text, lines = n })
   end
   return text
 end
 
-local function list(path)
+local function list(files, path)
   local names = knl.array()
-  for i, entry in ipairs(std.fs.list(path)) do
+  for i, entry in ipairs(files:list(path)) do
     names[i] = entry.name .. (entry.kind == "folder" and "/" or "")
   end
-  return names
+  return refusal.bounded(names, "use glob with a pattern that is narrower")
 end
 
-local function make_room(path)
-  std.fs.mkdir(std.path.dirname(path))
+local function make_room(files, path)
+  files:mkdir(std.path.dirname(path))
 end
 
-local function write(path, args)
-  make_room(path)
-  std.fs.write(path, args.text)
+local function write(files, path, args)
+  make_room(files, path)
+  files:write(path, args.text)
   return { ok = true, bytes = #args.text }
 end
 
-local function append(path, args)
-  make_room(path)
-  std.fs.append(path, args.text)
+local function append(files, path, args)
+  make_room(files, path)
+  files:append(path, args.text)
   return { ok = true, bytes = #args.text }
 end
 
-local function search_replace(path, args)
-  local text, refused = text_of(path)
-  if refused then
-    return refused
+-- Writes text in place of what was read; false when that stands there no more.
+local function put(files, path, change)
+  local ok, raised = pcall(files.write, files, path, change.text, { expect = change.was })
+  if not ok and not of_kind(raised, "conflict") then
+    error(raised, 0)
   end
-  local changed, answer = edit.replace(text, args)
-  if changed then
-    std.fs.write(path, changed)
+  return ok
+end
+
+local function search_replace(files, path, args)
+  for _ = 1, TRIES do
+    local text, refused = text_of(files, path)
+    if refused then
+      return refused
+    end
+    local changed, answer = edit.replace(text, args)
+    if not changed or put(files, path, { text = changed, was = text }) then
+      return answer
+    end
   end
-  return answer
+  return refusal.of("conflict", "others change the file all the time: try again later")
 end
 
 local function text(description)
@@ -148,8 +198,9 @@ local line = { type = "integer", minimum = 1 }
 local catalog = {
   read = {
     run = read, effects = "read", idempotent = true, parallel = true,
-    description = "Reads a text file; with from and to only those lines, counted from 1.",
-    properties = { path = path, from = line, to = line }, required = { "path" },
+    description = "Reads a text file; with from and to only those lines, counted from 1. With byte "
+      .. "it answers { text, bytes, next? }: 64 KB from that byte on, and where it goes on.",
+    properties = { path = path, from = line, to = line, byte = line }, required = { "path" },
   },
   list = {
     run = list, effects = "read", idempotent = true, parallel = true,
@@ -218,7 +269,7 @@ local function entry(tool, places)
           return tool.run(places, args)
         end
         local at, refused = places:resolve(args.path or ".")
-        return refused or tool.run(at, args)
+        return refused or tool.run(places.files, at, args)
       end)
     end,
   }

@@ -5,7 +5,7 @@
 -- included; without it any public server. An address of a private network, or of
 -- this machine, is asked only when hosts has its very name: a name that leads
 -- there is refused when it is dialled. The answer is { status, body,
--- content_type, url, truncated? }; a status of 404 is an answer like any other.
+-- content_type, url, truncated?, note? }; a status of 404 is an answer like any other.
 -- What the model fetches it believes: a page may hold instructions. No header of
 -- the model's is sent; headers that every request needs are an option, and
 -- another server that a redirect leads to gets none of them.
@@ -24,7 +24,7 @@ local M = {}
 
 M.shapes = {
   http_opts = T.shape({
-    hosts = T.array_of(T.pattern("^[^/@%s]+$")):min_len(1)
+    hosts = T.array_of(T.string:min_len(1)):min_len(1)
       :describe("who may be asked: name, name:port, *.name (every public server)"):is_optional(),
     max_bytes = T.integer:min(1):max(16 * 1024 * 1024)
       :describe("of a body that are answered (65536)"):is_optional(),
@@ -52,12 +52,17 @@ local function bad_url(url)
 end
 
 -- The answer as the model reads it. Bytes that are no text would be mended into
--- nonsense, so they are counted and left out.
+-- nonsense, so they are counted and left out; text in another encoding is shown
+-- as far as it goes, and the model is told.
 local function told(answer)
   local body, kind = answer.body, answer.headers["content-type"]
+  local note
   if body:find("\0", 1, true) then
     return refusal.of("not_text", "the body holds zero bytes, so it is no text",
       { status = answer.status, content_type = kind, bytes = #body })
+  elseif answer.not_text then
+    note = ("the body is no UTF-8 from byte %d on: characters are lost in it")
+      :format(answer.not_text)
   end
   return {
     status = answer.status,
@@ -65,6 +70,7 @@ local function told(answer)
     content_type = kind,
     url = answer.url,
     truncated = answer.truncated,
+    note = note,
   }
 end
 
@@ -142,6 +148,13 @@ function M.new(opts)
     { opts = "{ hosts?, max_bytes?, methods?, headers?, timeout? }" })
   if opts.timeout and opts.timeout <= 0 then
     options.fail("tools.http", "timeout must be seconds above 0, got %s", tostring(opts.timeout))
+  end
+  for i, rule in ipairs(opts.hosts or {}) do
+    local why = std.http.host_fault(rule)
+    if why then
+      local message = "hosts[%d] must be name, name:port or *.name, got %q: %s"
+      options.fail("tools.http", message, i, rule, why)
+    end
   end
   local methods = opts.methods or { "GET" }
   return {

@@ -3,7 +3,7 @@
 --    kv_get{ key }            the value, null when there is none
 --    kv_set{ key, value }     keeps any JSON value, at most 64 KB of it
 --    kv_delete{ key }         forgets a key
---    kv_list{ prefix? }       the keys
+--    kv_list{ prefix? }       the keys, at most 256 KB of them
 --
 -- They stand in std.kv, which every run on the store shares. prefix is put in
 -- front of every key: the model sees those keys alone, without the prefix. Two
@@ -55,7 +55,7 @@ local function list(prefix, args)
   for i, key in ipairs(std.kv.list(prefix .. (args.prefix or ""))) do
     keys[i] = key:sub(#prefix + 1)
   end
-  return keys
+  return refusal.bounded(keys, "give a longer prefix")
 end
 
 local key = { type = "string", minLength = 1, maxLength = KEY, description = "of the value" }
@@ -85,10 +85,15 @@ local catalog = {
   },
 }
 
+-- Control characters are those of Unicode: ASCII's and U+0080 to U+009F.
+local function has_controls(text)
+  return text:find("%c") ~= nil or text:find("\194[\128-\159]") ~= nil
+end
+
 -- What std.kv would raise as the script's mistake is here the model's.
 local function bad_key(args)
   local text = args.key or args.prefix or ""
-  if #text > KEY or text:find("%c") then
+  if #text > KEY or has_controls(text) then
     return refusal.of("bad_key", "a key is text of at most 128 bytes without control characters")
   end
 end
@@ -123,7 +128,7 @@ function M.new(opts)
   end
   options.check("tools.kv", opts, M.shapes.kv_opts, { opts = "{ prefix? }" })
   local prefix = opts.prefix or ""
-  if prefix:find("%c") then
+  if has_controls(prefix) then
     options.fail("tools.kv", "prefix must be text without control characters, got %q", prefix)
   end
   local made = {}

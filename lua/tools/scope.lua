@@ -1,20 +1,21 @@
 --- tools.scope: which paths a tool may touch.
 --
 -- A scope is a root and, when it is narrowed, the files and folders below it.
--- resolve turns a path of a model into one of std.fs, or into a refusal. When
--- the scope is smaller than the project, a link on the way is refused too:
--- std.fs keeps links inside the project, and only that.
+-- resolve turns a path of a model into one of files, or into a refusal. files is
+-- what std.fs has below the root: when the scope is smaller than the project it
+-- follows no link, so that a path leads where it is spelled to lead.
 --
 -- Example:
 --
 --    local places = scope.new("work", { "src", "go.mod" })
---    local path, refused = places:resolve("src/main.go") --> work/src/main.go
+--    local path, refused = places:resolve("src/./main.go") --> src/main.go
+--    local text = places.files:read(path)
 
 local refusal = require("tools.refusal")
 local std = require("std")
 
 ---@class scope
----@field root string
+---@field files std.folder
 ---@field paths? string[]
 local Scope = {}
 Scope.__index = Scope
@@ -54,31 +55,13 @@ function M.new(root, paths)
       return nil, ("paths[%d] must be a path below the root, got %q"):format(i, path)
     end
   end
-  return setmetatable({ root = top, paths = kept }, Scope)
+  local files = std.fs.folder(top, { links = top == "." and not kept })
+  return setmetatable({ files = files, paths = kept }, Scope)
 end
 
-local function is_link(path)
-  local folder, name = std.path.dirname(path), std.path.basename(path)
-  local ok, entries = pcall(std.fs.list, folder)
-  for _, entry in ipairs(ok and entries or {}) do
-    if entry.name == name then
-      return entry.kind == "link"
-    end
-  end
-  return false
-end
-
--- The first part of path that is a link, below the root.
-function Scope:link(path)
-  local at = self.root
-  for part in path:gmatch("[^/]+") do
-    at = std.path.join(at, part)
-    if is_link(at) then
-      return at
-    end
-  end
-end
-
+--- Whether a path lies at or below one of the paths.
+---@param path string from the root, clean
+---@return boolean
 function Scope:holds(path)
   for _, folder in ipairs(self.paths or { "." }) do
     if below(path, folder) then
@@ -92,29 +75,7 @@ local function no(text, ...)
   return refusal.of("path_not_allowed", text:format(...))
 end
 
---- A path of std.fs as a model knows it: from the root.
----@param path string
----@return string
-function Scope:name(path)
-  if self.root == "." or path == self.root then
-    return path
-  end
-  return path:sub(#self.root + 2)
-end
-
--- The part of a pattern in front of what is special in it.
-local function fixed(pattern)
-  local parts = {}
-  for part in pattern:gmatch("[^/]+") do
-    if part:find("[*?%[\\]") then
-      break
-    end
-    parts[#parts + 1] = part
-  end
-  return table.concat(parts, "/")
-end
-
---- A glob pattern for std.fs, or nil and the refusal.
+--- A glob pattern for files, or nil and the refusal.
 ---@param pattern string as the model gave it
 ---@return string?, table?
 function Scope:pattern(pattern)
@@ -122,14 +83,10 @@ function Scope:pattern(pattern)
   if not local_pattern then
     return nil, no("%q leads out of the root: give a pattern below it", pattern)
   end
-  local link = (self.paths or self.root ~= ".") and self:link(fixed(local_pattern))
-  if link then
-    return nil, no("%q is a link, which may lead out of the root", link)
-  end
-  return std.path.join((self.root:gsub("[*?%[\\]", "\\%0")), local_pattern)
+  return local_pattern
 end
 
---- The paths for std.fs to look through: path, or without one every path there
+--- The paths of files to look through: path, or without one every path there
 --- is; nil and the refusal when it is not allowed.
 ---@param path? string as the model gave it
 ---@return string[]?, table?
@@ -140,15 +97,14 @@ function Scope:all(path)
   end
   local all = {}
   for _, each in ipairs(self.paths) do
-    local at = self:resolve(each)
-    if at and std.fs.exists(at) then
-      all[#all + 1] = at
+    if self.files:exists(each) then
+      all[#all + 1] = each
     end
   end
   return all
 end
 
---- The path for std.fs, or nil and the refusal.
+--- The path for files, or nil and the refusal.
 ---@param path string as the model gave it
 ---@return string?, table?
 function Scope:resolve(path)
@@ -161,12 +117,7 @@ function Scope:resolve(path)
     answer.paths = self.paths
     return nil, answer
   end
-  local narrowed = self.paths or self.root ~= "."
-  local link = narrowed and local_path ~= "." and self:link(local_path)
-  if link then
-    return nil, no("%q is a link, which may lead out of the root", link)
-  end
-  return std.path.join(self.root, local_path)
+  return local_path
 end
 
 return M

@@ -3,7 +3,8 @@
 -- glob and grep take a scope and the arguments of a call. What they answer is
 -- bounded: a model that gets too much is told to ask for less. A pattern of grep
 -- is a regular expression in the syntax of RE2, as of grep -E without back
--- references; it takes time in proportion to the text, whatever the pattern.
+-- references; it takes time in proportion to the text and to the pattern, which
+-- is bounded, and a deadline ends it.
 --
 -- Example:
 --
@@ -11,7 +12,6 @@
 
 local knl = require("knl")
 local refusal = require("tools.refusal")
-local std = require("std")
 
 local M = {}
 
@@ -31,7 +31,7 @@ local function try(fn, ...)
   return found, more
 end
 
---- Answers the names that match, below the root, or a refusal.
+--- Answers the names that match, from the root, or a refusal.
 ---@param places scope
 ---@param args { pattern: string }
 ---@return table
@@ -40,13 +40,12 @@ function M.glob(places, args)
   if not pattern then
     return refused
   end
-  local found, bad = try(std.fs.glob, pattern)
+  local found, bad = try(places.files.glob, places.files, pattern)
   if not found then
     return bad
   end
   local names, more = knl.array(), 0
-  for _, path in ipairs(found) do
-    local name = places:name(path)
+  for _, name in ipairs(found) do
     if places:holds(name) and #names < NAMES then
       names[#names + 1] = name
     elseif places:holds(name) then
@@ -57,12 +56,12 @@ function M.glob(places, args)
     local message = "%d names match, at most %d are answered at once: give a narrower pattern"
     return refusal.of("too_many", message:format(NAMES + more, NAMES))
   end
-  return names
+  return refusal.bounded(names, "give a narrower pattern")
 end
 
 -- Adds the lines below path to found; answers a refusal, or nil.
 local function lines_in(places, path, args, found)
-  local matches, more = try(std.fs.grep, args.pattern, {
+  local matches, more = try(places.files.grep, places.files, args.pattern, {
     path = path,
     glob = args.glob,
     ignore_case = args.ignore_case,
@@ -76,7 +75,7 @@ local function lines_in(places, path, args, found)
       more = true
       break
     end
-    found.lines[#found.lines + 1] = ("%s:%d:%s"):format(places:name(m.path), m.line, m.text)
+    found.lines[#found.lines + 1] = ("%s:%d:%s"):format(m.path, m.line, m.text)
   end
   found.more = found.more or more
 end
