@@ -320,9 +320,10 @@ for _ = 1, 20 do s:append{ kind = "note" } end
 s:close()
 `
 
-// TestTheHolderStaysForWriters ends the run of the process that holds the store
-// while another works through it: the other comes to its end.
-func TestTheHolderStaysForWriters(t *testing.T) {
+// TestARunOutlivesTheHolderOfItsStore ends the run of the process that holds the
+// store while another works through it: the holder leaves, and the other goes on to
+// its end.
+func TestARunOutlivesTheHolderOfItsStore(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"hold.lua":    `require("knl").open{}:close() while not std.fs.exists("end") do std.task.sleep(10) end std.fs.write("ended", "")`,
@@ -343,9 +344,9 @@ func TestTheHolderStaysForWriters(t *testing.T) {
 	waitFile(t, filepath.Join(dir, "through"))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "end"), nil, 0o644))
 	waitFile(t, filepath.Join(dir, "ended"))
+	require.NoError(t, holder.Wait())
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "over"), nil, 0o644))
 	require.NoError(t, through.Wait())
-	require.NoError(t, holder.Wait())
 	assert.Contains(t, knl(t, dir, "check", "store"), "ok")
 	assert.Len(t, sessionIDs(t, dir), 2)
 }

@@ -33,7 +33,7 @@ func (a *app) specCases(ctx context.Context, path string, f specFlags) []specCas
 	within, stop := context.WithTimeoutCause(ctx, f.timeout, errSpecTime)
 	defer stop()
 	err := r.run(within, script{path: path, host: h, stdout: a.ui.err, env: specEnv(!f.prod), limits: f.limits, beside: []string{"."}})
-	if err = errors.Join(err, h.stores.close(context.WithoutCancel(ctx))); err != nil {
+	if err = errors.Join(err, h.stores.close()); err != nil {
 		r.fails(fileCase, 0, err)
 	}
 	for i := range r.done {

@@ -117,7 +117,10 @@ func (s *stores) open(spec string) (store.Store, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st := s.opened[key]; st != nil {
-		return st, nil
+		if t, ok := st.(*sockstore.Through); !ok || t.Ended() == nil {
+			return st, nil
+		}
+		_ = st.Close() // who still works on it has been told
 	}
 	if info, err := os.Stat(spec); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("store %q: is a file, want a folder", spec)
@@ -137,37 +140,14 @@ func (s *stores) open(spec string) (store.Store, error) {
 	return st, nil
 }
 
-// holder is a store that other processes may be writing through: it must not go
-// before they do.
-type holder interface {
-	store.Store
-	AwaitWriters(ctx context.Context, note func(writers int)) error
-}
-
-// close closes every store; what was recorded is on disk when it returns.
-//
-// ctx ends with the first Ctrl-C. One that comes while it stays for others ends
-// the stay; after one that ended the run, the next ends the process.
-func (s *stores) close(ctx context.Context) error {
-	if ctx.Err() != nil {
-		ctx = context.WithoutCancel(ctx)
-	}
+// close closes every store; what was recorded is on disk when it returns. Others
+// who work through one that is held here go on by themselves.
+func (s *stores) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	held := map[string]holder{}
-	for key, st := range s.opened {
-		if h, ok := st.(holder); ok {
-			held[key] = h
-			continue
-		}
-		errs = append(errs, st.Close()) // first: its holder may be waiting for us
-	}
-	for key, h := range held {
-		_ = h.AwaitWriters(ctx, func(n int) {
-			s.note("knl: store %q: %d more at work on it: staying until they end (Ctrl-C ends them too)", key, n)
-		})
-		errs = append(errs, h.Close())
+	for _, st := range s.opened {
+		errs = append(errs, st.Close())
 	}
 	clear(s.opened)
 	return errors.Join(errs...)

@@ -35,7 +35,10 @@
 //	W2 apart     a client that does not read blocks its own connection, nobody else
 //	W3 ordered   applies of one connection are ordered, so wait covers them (S4)
 //	W4 gone      when the connection ends, every open call answers [Gone]
+//	W5 answered  a holder that closes answers every call that it has read
+//	W6 complete  a [Through] goes on only in a store that has all it applied
 //
 // An Apply whose connection ended may have been applied or not. Its expectation
-// makes asking again safe: read the head and decide.
+// makes asking again safe: a Through sends the batch again, and answers Gone when
+// that conflicts.
 package sockstore

@@ -19,10 +19,19 @@ const SocketName = "sock"
 const handover = 3 * time.Second
 
 // Open answers the store in dir: held, and served to others until Close, when
-// nobody has it; through its holder's socket when somebody does. Errors are
-// those of [pebblestore.Open]; of a holder that serves nothing, a
-// [pebblestore.Held].
+// nobody has it; through its holder when somebody does, as a [Through] that
+// outlives the holder. Errors are those of [pebblestore.Open]; of a holder that
+// serves nothing, a [pebblestore.Held].
 func Open(ctx context.Context, dir string, o pebblestore.Options) (st store.Store, held bool, err error) {
+	st, held, err = reach(ctx, dir, o)
+	if err == nil && !held && !o.ReadOnly {
+		st = through(st, func() (store.Store, bool, error) { return reach(context.Background(), dir, o) })
+	}
+	return st, held, err
+}
+
+// reach holds the store or dials its holder.
+func reach(ctx context.Context, dir string, o pebblestore.Options) (st store.Store, held bool, err error) {
 	patience, stop := context.WithTimeout(ctx, handover)
 	defer stop()
 	for {
@@ -68,11 +77,6 @@ func hold(dir string, o pebblestore.Options) (store.Store, error) {
 	return &holding{st, server}, nil
 }
 
-// AwaitWriters waits until nobody who has written works through this holder; see
-// [Server.AwaitWriters]. A holder that closes while others write ends them.
-func (h *holding) AwaitWriters(ctx context.Context, note func(writers int)) error {
-	return h.server.AwaitWriters(ctx, note)
-}
-
-// Close hangs up on the others, then closes the store.
+// Close answers the others what they have asked, hangs up, and closes the store:
+// they go on by themselves.
 func (h *holding) Close() error { return errors.Join(h.server.Close(), h.Store.Close()) }

@@ -19,10 +19,6 @@ type Server struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-
-	mu      sync.Mutex
-	writers int           // connections that have applied a batch
-	left    chan struct{} // gets a token when one of them is gone
 }
 
 // Serve makes the socket at path and answers on it out of st until ctx ends or
@@ -32,7 +28,7 @@ func Serve(ctx context.Context, st store.Store, path string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("socket %q: %w", path, err)
 	}
-	s := &Server{st: st, ln: ln, cleanup: cleanup, left: make(chan struct{}, 1)}
+	s := &Server{st: st, ln: ln, cleanup: cleanup}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.running.Go(s.accept)
 	s.running.Go(func() {
@@ -42,54 +38,13 @@ func Serve(ctx context.Context, st store.Store, path string) (*Server, error) {
 	return s, nil
 }
 
-// Close hangs up on every client and removes the socket. The store stays open.
+// Close reads no more calls, answers those that it has read, hangs up on every
+// client and removes the socket. The store stays open.
 func (s *Server) Close() error {
 	s.cancel()
 	s.running.Wait()
 	s.cleanup()
 	return nil
-}
-
-// Writers answers how many connections have applied a batch and are still there.
-func (s *Server) Writers() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.writers
-}
-
-func (s *Server) joins() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.writers++
-}
-
-func (s *Server) leaves() {
-	s.mu.Lock()
-	s.writers--
-	s.mu.Unlock()
-	select {
-	case s.left <- struct{}{}:
-	default:
-	}
-}
-
-// AwaitWriters waits until no client that has written is connected. It calls
-// note with their number when it has to wait.
-func (s *Server) AwaitWriters(ctx context.Context, note func(writers int)) error {
-	for noted := false; ; noted = true {
-		n := s.Writers()
-		if n == 0 {
-			return nil
-		}
-		if !noted {
-			note(n)
-		}
-		select {
-		case <-s.left:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
 
 func (s *Server) accept() {
@@ -107,27 +62,41 @@ func (s *Server) accept() {
 	}
 }
 
-// attend serves one connection to its end.
+// parting is how long a client may take to read what it is still owed.
+const parting = 2 * time.Second
+
+// attend serves one connection to its end. When the server closes, what was read
+// is answered before the connection is: so a client knows of each call whether it
+// had an effect.
 func (s *Server) attend(conn net.Conn) {
-	ctx, cancel := context.WithCancel(s.ctx)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 	defer cancel()
 	defer conn.Close()
 	context.AfterFunc(ctx, func() { _ = conn.Close() }) // frees who reads or writes
+	defer context.AfterFunc(s.ctx, func() {
+		_ = conn.SetReadDeadline(time.Now())
+		_ = conn.SetWriteDeadline(time.Now().Add(parting))
+	})()
 	if _, err := greet(conn); err != nil {
 		return
 	}
 	l := &line{
-		st: s.st, ctx: ctx, cancel: cancel, server: s,
+		st: s.st, ctx: ctx, cancel: cancel, serving: s.ctx,
 		out: make(chan []byte, 16), slots: make(chan struct{}, maxCalls), watches: make(chan struct{}, maxWatches),
 		calls: make(map[uint64]context.CancelFunc),
 	}
-	l.running.Go(func() { l.write(conn) })
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		l.write(conn)
+	}()
 	l.read(bufio.NewReaderSize(conn, 64<<10))
-	cancel()
-	l.running.Wait()
-	if l.wrote {
-		s.leaves()
+	if s.ctx.Err() == nil { // it is the client that ended it
+		cancel()
 	}
+	l.running.Wait()
+	close(l.out)
+	<-written
 }
 
 // What one connection may have open at a time. Beyond maxCalls it is not read
@@ -141,9 +110,9 @@ const (
 // calls' goroutines wait, then read waits: nothing outside the line does (W2).
 type line struct {
 	st      store.Store
-	server  *Server
-	ctx     context.Context
+	ctx     context.Context // of the connection
 	cancel  context.CancelFunc
+	serving context.Context // ends when the server closes; watches end with it
 	out     chan []byte
 	slots   chan struct{}
 	watches chan struct{}
@@ -154,13 +123,15 @@ type line struct {
 
 	applying sync.Mutex   // keeps last in the order of the store (W3)
 	last     store.Commit // of the latest apply
-	wrote    bool         // a batch was applied
 }
 
 func (l *line) write(conn net.Conn) {
 	for {
 		select {
-		case b := <-l.out:
+		case b, more := <-l.out:
+			if !more {
+				return
+			}
 			if _, err := conn.Write(b); err != nil {
 				l.cancel()
 				return
@@ -276,10 +247,6 @@ func (l *line) apply(ctx context.Context, call uint64, r *reader) {
 	c, err := l.st.Apply(ctx, b, f)
 	if err == nil {
 		l.last = c
-		if !l.wrote {
-			l.wrote = true
-			l.server.joins()
-		}
 	}
 	l.applying.Unlock()
 	l.reply(call, kAnswer, nil, err)
@@ -296,6 +263,9 @@ func (l *line) watch(ctx context.Context, call uint64, r *reader) {
 		l.reply(call, kAnswer, nil, err)
 		return
 	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(l.serving, end)()
 	tokens := l.st.Watch(ctx, stream)
 	l.send(frame{call: call, kind: kAnswer})
 	for range tokens {

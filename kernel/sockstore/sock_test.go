@@ -281,7 +281,7 @@ func TestAKilledHolderIsSucceeded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), deep, "db")
 			holder := startHolder(t, dir)
-			client, held, err := Open(bg, dir, pebblestore.Options{})
+			client, held, err := reach(bg, dir, pebblestore.Options{})
 			require.NoError(t, err)
 			require.False(t, held)
 			put(t, client, batch("client", 0, "a", "b"))

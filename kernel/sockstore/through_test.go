@@ -1,0 +1,140 @@
+package sockstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/knl-run/knl/kernel/pebblestore"
+	"github.com/knl-run/knl/kernel/store"
+)
+
+// pair answers a store that is held in a folder, and the same one through its
+// holder.
+func pair(t *testing.T) (dir string, holds store.Store, through *Through) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "store")
+	holds, held, err := Open(context.Background(), dir, pebblestore.Options{})
+	require.NoError(t, err)
+	require.True(t, held)
+	st, held, err := Open(context.Background(), dir, pebblestore.Options{})
+	require.NoError(t, err)
+	require.False(t, held)
+	return dir, holds, st.(*Through)
+}
+
+func record(stream string, expect int64) *store.Batch {
+	r := store.Record{Body: []byte(fmt.Sprint(expect + 1))}
+	return &store.Batch{Appends: []store.Append{{Stream: stream, Expect: expect, Records: []store.Record{r}, State: []byte("s")}}}
+}
+
+// Who works through a holder goes on when it is gone, on the same open store, as
+// the holder, with all that was applied.
+func TestAStoreOutlivesItsHolder(t *testing.T) {
+	ctx := context.Background()
+	dir, holds, st := pair(t)
+	now, err := st.Apply(ctx, record("a", 0), store.Now)
+	require.NoError(t, err)
+	require.NoError(t, now.Wait(ctx))
+	lazy, err := st.Apply(ctx, record("b", 0), store.Lazy)
+	require.NoError(t, err)
+	require.NoError(t, holds.Close())
+
+	require.NoError(t, lazy.Wait(ctx), "the holder brought it to disk as it went")
+	_, err = st.Apply(ctx, record("a", 1), store.Now)
+	require.NoError(t, err)
+	_, err = st.Apply(ctx, record("a", 1), store.Now)
+	require.ErrorIs(t, err, store.ErrConflict)
+	for stream, want := range map[string]int64{"a": 2, "b": 1} {
+		head, err := st.Head(ctx, stream)
+		require.NoError(t, err)
+		require.Equal(t, want, head.Seq)
+	}
+	n := 0
+	for _, err := range st.Records(ctx, "a", 1, 0) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 2, n)
+	other, held, err := Open(ctx, dir, pebblestore.Options{})
+	require.NoError(t, err)
+	require.False(t, held, "it is held by who went on")
+	require.NoError(t, errors.Join(other.Close(), st.Close()))
+}
+
+// Nobody goes on with a store that has less than was applied through its holder,
+// and it can be opened anew.
+func TestAStoreThatLostWhatWasApplied(t *testing.T) {
+	ctx := context.Background()
+	dir, holds, st := pair(t)
+	lazy, err := st.Apply(ctx, record("a", 0), store.Lazy)
+	require.NoError(t, err)
+	st.seen["a"] = 2 // as if there had been another
+	require.NoError(t, holds.Close())
+
+	var gone *Gone
+	require.ErrorAs(t, lazy.Wait(ctx), &gone)
+	require.ErrorAs(t, st.Ended(), &gone)
+	_, err = st.Apply(ctx, record("b", 0), store.Now)
+	require.ErrorAs(t, err, &gone)
+	require.ErrorAs(t, st.Close(), &gone, "what was lost is said at the end, too")
+	again, held, err := Open(ctx, dir, pebblestore.Options{})
+	require.NoError(t, err)
+	require.True(t, held)
+	_, err = again.Apply(ctx, record("a", 1), store.Now)
+	require.NoError(t, err)
+	require.NoError(t, again.Close())
+}
+
+// A holder that closes answers what it has read: of many who write on and on none
+// has an error, and nothing is lost or written twice.
+func TestAHolderThatClosesAnswersWhatItHasRead(t *testing.T) {
+	ctx := context.Background()
+	dir, holds, first := pair(t)
+	writers := []*Through{first}
+	for range 3 {
+		st, _, err := Open(ctx, dir, pebblestore.Options{})
+		require.NoError(t, err)
+		writers = append(writers, st.(*Through))
+	}
+	const each = 300
+	var wg sync.WaitGroup
+	half := make(chan struct{}, len(writers))
+	failed := make([]error, len(writers))
+	for i, st := range writers {
+		wg.Go(func() {
+			for seq := range int64(each) {
+				c, err := st.Apply(ctx, record(fmt.Sprint("s", i), seq), store.Flush(seq%2))
+				if err == nil && seq%3 == 0 {
+					err = c.Wait(ctx)
+				}
+				if err != nil {
+					failed[i] = fmt.Errorf("record %d: %w", seq, err)
+				}
+				if seq == each/2 || err != nil && seq < each/2 {
+					half <- struct{}{}
+				}
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	<-half
+	require.NoError(t, holds.Close())
+	wg.Wait()
+	require.NoError(t, errors.Join(failed...))
+	for i, st := range writers {
+		head, err := st.Head(ctx, fmt.Sprint("s", i))
+		require.NoError(t, err)
+		require.EqualValues(t, each, head.Seq)
+	}
+	for _, st := range writers {
+		require.NoError(t, st.Close())
+	}
+}
