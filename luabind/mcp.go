@@ -3,6 +3,7 @@ package luabind
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,7 +77,8 @@ func MCPModule(m *MCP) *Module {
 					{Name: "url", Kind: Text, Doc: "the endpoint, http or https"},
 					{Name: "headers", Kind: Table, Optional: true, Type: "table<string, string>", Doc: "sent with every request, and to no other host"},
 				}, mcpTimeouts...)}},
-				Doc: "Connects to a server over streamable HTTP. Raises (kind transport, timeout, server) when it does not answer.",
+				Doc: "Connects to a server over streamable HTTP. Raises (kind auth, invalid, transport, timeout, server) when it does not answer. " +
+					"A session that the server has forgotten, or whose connection broke, is begun anew by the next request; one that the server has taken is not sent again.",
 			},
 		},
 	}
@@ -84,7 +86,7 @@ func MCPModule(m *MCP) *Module {
 
 var mcpClientType = &Type{
 	Name:     "client",
-	Doc:      "A connection to a server. What goes wrong raises, with a kind: timeout, closed, transport, server.",
+	Doc:      "A connection to a server. What goes wrong raises, with a kind: timeout, closed, transport, auth, invalid, server; timeout and transport are retryable.",
 	Tostring: func(v any) string { return "mcp.client " + v.(*mcpHandle).client.label },
 	Methods: []Func{
 		{
@@ -139,7 +141,7 @@ func (m *MCP) stdio(c *Call) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	d := &mcpDial{label: filepath.Base(cmd.argv[0]), open: func(client *mcpClient) (mcp.Transport, error) {
+	d := &mcpDial{label: filepath.Base(cmd.argv[0]), open: func(client *mcpClient, _ *mcpWire) (mcp.Transport, error) {
 		server, err := cmd.serve()
 		if err != nil {
 			return nil, err
@@ -160,7 +162,8 @@ func (m *MCP) http(c *Call) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return m.dial(c, opts, &mcpDial{label: endpoint.Host, open: webTransport(endpoint, headers)})
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	return m.dial(c, opts, &mcpDial{label: endpoint.Host, open: webTransport(base, endpoint, headers), idle: base.CloseIdleConnections})
 }
 
 func (m *MCP) dial(c *Call, opts Options, d *mcpDial) (int, error) {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -21,7 +21,9 @@ const (
 	mcpLate      = "timeout"   // no answer in time
 	mcpClosed    = "closed"    // the server has ended, or the client is closed
 	mcpTransport = "transport" // HTTP brought no answer
-	mcpRefused   = "server"    // the server answered with an error
+	mcpRefused   = "server"    // the server answered with an error, or what cannot be read
+	mcpAuth      = "auth"      // the server wants other credentials
+	mcpInvalid   = "invalid"   // what answers is no MCP server, or takes no such request
 )
 
 // mcpError is what went wrong with a server.
@@ -57,22 +59,25 @@ type mcpDial struct {
 	version string // of knl
 	start   time.Duration
 	call    time.Duration
+	idle    func() // ends kept-alive connections, nil over stdio
 	// open makes the transport; over stdio it starts the server.
-	open func(*mcpClient) (mcp.Transport, error)
+	open func(*mcpClient, *mcpWire) (mcp.Transport, error)
 }
 
 // mcpClient is a connection to one server. Its methods may be called by any
 // goroutine.
 type mcpClient struct {
-	label   string
-	call    time.Duration // what a call may take
-	session *mcp.ClientSession
-	server  *mcpServer         // nil over HTTP
-	idle    func()             // ends kept-alive connections, nil over stdio
-	life    context.Context    // done once the client is closed
-	end     context.CancelFunc // ends life
+	label  string
+	call   time.Duration // what a call may take
+	server *mcpServer    // nil over HTTP
+	idle   func()        // ends kept-alive connections, nil over stdio
+	begin  func(context.Context) (*mcpSession, error)
+	turn   chan struct{}      // held by who begins a session anew
+	life   context.Context    // done once the client is closed
+	end    context.CancelFunc // ends life
 
 	mu       sync.Mutex
+	session  *mcpSession
 	over     bool           // nobody may ask any more
 	dropped  bool           // the script closed it
 	calls    sync.WaitGroup // goroutines that ask
@@ -88,7 +93,7 @@ func (d *mcpDial) connect(ctx context.Context) (*mcpClient, error) {
 	within, stop := context.WithTimeoutCause(ctx, d.start, errMCPLate)
 	defer stop()
 	c, err := d.attempt(within, mcpHandshake)
-	if serverError(err) != nil {
+	if refusalIn(err) != nil {
 		if again, err2 := d.attempt(within, ""); err2 == nil {
 			return again, nil
 		}
@@ -100,31 +105,38 @@ func (d *mcpDial) connect(ctx context.Context) (*mcpClient, error) {
 }
 
 func (d *mcpDial) attempt(ctx context.Context, protocol string) (*mcpClient, error) {
-	c := &mcpClient{label: d.label, call: d.call, progress: map[string]chan mcpProgress{}}
+	c := &mcpClient{label: d.label, call: d.call, idle: d.idle, progress: map[string]chan mcpProgress{}, turn: make(chan struct{}, 1)}
 	c.life, c.end = context.WithCancel(context.Background())
-	transport, err := d.open(c)
-	if err != nil {
-		c.end()
-		return nil, err
-	}
-	sdk := mcp.NewClient(&mcp.Implementation{Name: "knl", Version: d.version}, &mcp.ClientOptions{
-		Capabilities:                &mcp.ClientCapabilities{},
-		ProgressNotificationHandler: c.hearProgress,
-	})
-	session, err := mcpAsk(ctx, c, question{act: "initialize"}, func(ctx context.Context) (*mcp.ClientSession, error) {
-		s, err := sdk.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: protocol})
-		if err == nil && ctx.Err() != nil { // nobody waits for it any more
-			s.Close()
-			return nil, ctx.Err()
-		}
-		return s, err
-	})
+	c.begin = func(ctx context.Context) (*mcpSession, error) { return d.begin(ctx, c, protocol) }
+	session, err := c.begin(ctx)
 	if err != nil {
 		c.finish()
 		return nil, c.startFault(err, d.start)
 	}
 	c.session = session
 	return c, nil
+}
+
+// begin opens a connection and a session on it.
+func (d *mcpDial) begin(ctx context.Context, c *mcpClient, protocol string) (*mcpSession, error) {
+	wire := &mcpWire{}
+	transport, err := d.open(c, wire)
+	if err != nil {
+		return nil, err
+	}
+	sdk := mcp.NewClient(&mcp.Implementation{Name: "knl", Version: d.version}, &mcp.ClientOptions{
+		Capabilities:                &mcp.ClientCapabilities{},
+		ProgressNotificationHandler: c.hearProgress,
+	})
+	q := question{act: "initialize", wire: wire}
+	return mcpAwait(ctx, c, q, func(ctx context.Context) (*mcpSession, error) {
+		s, err := sdk.Connect(ctx, &mcpWired{transport, wire}, &mcp.ClientSessionOptions{ProtocolVersion: protocol})
+		if err == nil && ctx.Err() != nil { // nobody waits for it any more
+			s.Close()
+			return nil, ctx.Err()
+		}
+		return &mcpSession{s, wire}, err
+	})
 }
 
 // startFault says what a server did that was not there in time: the words it
@@ -136,7 +148,7 @@ func (c *mcpClient) startFault(err error, start time.Duration) error {
 	}
 	words := ""
 	if c.server != nil {
-		words = c.server.words()
+		words = c.server.words(0)
 	}
 	return c.says(mcpLate, nil, "no answer to initialize within %s%s", start, words)
 }
@@ -147,12 +159,35 @@ type question struct {
 	limit    time.Duration      // 0: the context's
 	progress <-chan mcpProgress // nil: none is awaited
 	heard    func(context.Context, mcpProgress) error
+
+	wire  *mcpWire  // of the first session, while there is none
+	reply *mcpReply // what came, once it was waited for
+	since int64     // what the server had printed beside its messages before
 }
 
-// mcpAsk runs fn, which asks the server, and answers no later than the limit, the
-// context and the client allow, whatever fn does. Progress is told by the asking
-// goroutine, which may go back into Lua.
-func mcpAsk[T any](ctx context.Context, c *mcpClient, q question, fn func(context.Context) (T, error)) (T, error) {
+// mcpAsk asks the server in the session of the client. fn may be called a second
+// time, in another session, when the first has not taken the question.
+func mcpAsk[T any](ctx context.Context, c *mcpClient, q question, fn func(context.Context, *mcpSession) (T, error)) (T, error) {
+	return mcpAwait(ctx, c, q, func(ctx context.Context) (answer T, err error) {
+		s, err := c.current(ctx, nil)
+		if err != nil {
+			return answer, err
+		}
+		if answer, err = fn(ctx, s); !c.untaken(ctx, err) {
+			return answer, err
+		}
+		if s, err = c.current(ctx, s); err != nil {
+			return answer, err
+		}
+		replyTo(ctx).reset()
+		return fn(ctx, s)
+	})
+}
+
+// mcpAwait runs fn, which asks the server, and answers no later than the limit,
+// the context and the client allow, whatever fn does. Progress is told by the
+// asking goroutine, which may go back into Lua.
+func mcpAwait[T any](ctx context.Context, c *mcpClient, q question, fn func(context.Context) (T, error)) (T, error) {
 	var none T
 	within, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -162,13 +197,17 @@ func mcpAsk[T any](ctx context.Context, c *mcpClient, q question, fn func(contex
 		defer done()
 	}
 	defer context.AfterFunc(c.life, func() { stop(mcp.ErrConnectionClosed) })()
+	q.since = c.printed()
+	reply := &mcpReply{}
+	q.reply = &mcpReply{} // until somebody has waited for it
 	got := make(chan mcpAnswer[T], 1)
-	if !c.begin(func() { got <- mcpRun(within, fn) }) {
+	if !c.run(func() { got <- mcpRun(withReply(within, reply), fn) }) {
 		return none, c.fault(ctx, within, q, mcp.ErrConnectionClosed)
 	}
 	for {
 		select {
 		case a := <-got:
+			q.reply = reply
 			return a.value, c.fault(ctx, within, q, a.err)
 		case <-within.Done():
 			return none, c.fault(ctx, within, q, within.Err())
@@ -197,8 +236,8 @@ func mcpRun[T any](ctx context.Context, fn func(context.Context) (T, error)) (a 
 	return a
 }
 
-// begin runs fn on a goroutine of its own, unless the client is closed.
-func (c *mcpClient) begin(fn func()) bool {
+// run runs fn on a goroutine of its own, unless the client is closed.
+func (c *mcpClient) run(fn func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
@@ -212,60 +251,92 @@ func (c *mcpClient) begin(fn func()) bool {
 // here, so that a server that cannot be spoken to does not stay.
 func (c *mcpClient) fault(ctx, within context.Context, q question, err error) error {
 	var bug *PanicError
-	answered := serverError(err)
+	var said *mcpError
+	var web *mcpWebFault
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil && context.Cause(ctx) != errMCPLate:
 		return ctx.Err()
 	case errors.Is(context.Cause(within), errMCPLate):
-		return c.says(mcpLate, err, "no answer to %s within %s%s", q.act, q.limit, c.noise())
+		return c.says(mcpLate, err, "no answer to %s within %s%s", q.act, q.limit, c.noise(q.since))
 	case errors.As(err, &bug):
 		return bug
-	case answered != nil:
-		return c.says(mcpRefused, err, "%s: %s (code %d)", q.act, answered.Message, answered.Code)
+	case errors.As(err, &said): // of a session that did not begin anew
+		return said
+	case q.reply.refusal() != nil:
+		no := q.reply.refusal()
+		return c.says(mcpRefused, no, "%s: %s (code %d)", q.act, no.Message, no.Code)
+	case q.reply.arrived():
+		return c.says(mcpRefused, err, "%s: the answer cannot be used: %s", q.act, unreadable(err))
 	case c.isDropped():
 		return c.says(mcpClosed, err, "%s: the client is closed", q.act)
+	case errors.As(err, &web):
+		return c.says(web.kind, err, "%s: %s", q.act, web.text)
 	case c.server == nil:
 		return c.says(mcpTransport, err, "%s: %s", q.act, strings.ReplaceAll(err.Error(), "rejected by transport: ", ""))
 	}
-	c.breaking.Do(func() { c.reason = c.wreck(err) })
+	c.breaking.Do(func() { c.reason = c.wreck(q, err) })
 	return c.says(mcpClosed, err, "%s: %s", q.act, c.reason)
 }
 
-// serverError answers the error that a server sent, or nil. Three codes are of
-// the SDK itself: the connection is closing, on either side, or a request did
-// not go out.
-func serverError(err error) *jsonrpc.Error {
-	var answered *jsonrpc.Error
-	if !errors.As(err, &answered) || (answered.Code <= -32003 && answered.Code >= -32005) {
-		return nil
+// unreadable answers why an answer cannot be read, without what the SDK puts in
+// front of it, which the question has said, and the Go type that it wanted.
+func unreadable(err error) string {
+	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "calling ") {
+		err = inner
 	}
-	return answered
+	text, _, _ := strings.Cut(err.Error(), " into Go ")
+	return text
 }
 
-// noise answers what a server printed beside its messages.
-func (c *mcpClient) noise() string {
+// refusalIn answers the error that the server sent, or nil.
+func refusalIn(err error) *jsonrpc.Error {
+	var said *mcpError
+	if errors.As(err, &said) {
+		refusal, _ := said.cause.(*jsonrpc.Error)
+		return refusal
+	}
+	return nil
+}
+
+// printed answers how much the server has printed beside its messages.
+func (c *mcpClient) printed() int64 {
+	if c.server == nil {
+		return 0
+	}
+	return c.server.frames.printed()
+}
+
+// noise answers what a server printed beside its messages since then.
+func (c *mcpClient) noise(since int64) string {
 	if c.server == nil {
 		return ""
 	}
-	return c.server.noise()
+	return c.server.noise(since)
 }
 
 // wreck ends a server that cannot be spoken to any more and says what became of
-// it.
-func (c *mcpClient) wreck(err error) string {
-	alone := ended(c.server.exited, drainGrace)
+// it: by itself, or through us, and then why.
+func (c *mcpClient) wreck(q question, err error) string {
+	wire := q.wire
+	if s := c.joined(); s != nil {
+		wire = s.wire
+	}
+	cause := wire.broken()
+	itself := errors.Is(cause, io.EOF) || errors.Is(cause, syscall.EPIPE)
+	alone := itself && ended(c.server.exited, drainGrace)
 	go c.finish() // it waits for those who ask, and this is one
 	<-c.server.gone
-	if alone {
-		return c.server.end() + c.server.words()
+	switch {
+	case alone:
+		return c.server.end() + c.server.words(q.since)
+	case itself:
+		return "it closed its stdout, and was ended" + c.server.words(q.since)
+	case cause == nil:
+		cause = err
 	}
-	why := err
-	if ended(c.server.frames.eof, drainGrace) && !errors.Is(c.server.frames.why, io.EOF) {
-		why = c.server.frames.why
-	}
-	return fmt.Sprintf("it closed its stdout or sent what cannot be read, and was ended (%s)%s", why, c.server.words())
+	return fmt.Sprintf("it sent what cannot be read, and was ended: %s%s", cause, c.server.words(q.since))
 }
 
 func (c *mcpClient) says(kind string, cause error, format string, args ...any) error {
@@ -297,8 +368,8 @@ func (c *mcpClient) finish() {
 			c.server.stop()
 		}
 		c.calls.Wait()
-		if c.session != nil {
-			_ = c.session.Close() // the pipes are closed, or the DELETE was a courtesy
+		if s := c.joined(); s != nil {
+			_ = s.Close() // the pipes are closed, or the DELETE was a courtesy
 		}
 		if c.idle != nil {
 			c.idle()
@@ -312,35 +383,4 @@ type mcpProgress struct {
 	Progress float64
 	Total    float64
 	Message  string
-}
-
-// follow answers a token for the progress of one call, and what it tells. A
-// call that is not listened to in time loses progress, not its answer.
-func (c *mcpClient) follow() (token string, told chan mcpProgress) {
-	told = make(chan mcpProgress, 64)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.tokens++
-	token = strconv.FormatInt(c.tokens, 10)
-	c.progress[token] = told
-	return token, told
-}
-
-func (c *mcpClient) unfollow(token string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.progress, token)
-}
-
-func (c *mcpClient) hearProgress(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
-	c.mu.Lock()
-	told := c.progress[fmt.Sprint(req.Params.ProgressToken)]
-	c.mu.Unlock()
-	if told == nil {
-		return
-	}
-	select {
-	case told <- mcpProgress{Progress: req.Params.Progress, Total: req.Params.Total, Message: req.Params.Message}:
-	default:
-	}
 }

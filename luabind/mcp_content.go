@@ -91,38 +91,30 @@ func embedded(r *mcp.ResourceContents) []block {
 }
 
 // resultOf answers what a tool's handler does: the text when there is only one,
-// else the blocks; the structured value where there are none, and beside them.
-func resultOf(r *mcp.CallToolResult) (result, structured json.RawMessage, err error) {
-	if r.StructuredContent != nil {
-		if structured, err = json.Marshal(r.StructuredContent); err != nil {
-			return nil, nil, err
-		}
-	}
+// else the blocks; the structured value where there are none.
+func resultOf(r *mcpToolAnswer) (result json.RawMessage, err error) {
 	blocks := blocksOf(r.Content)
 	switch {
-	case len(blocks) == 0 && structured != nil:
-		return structured, structured, nil
+	case len(blocks) == 0 && r.structured != nil:
+		return r.structured, nil
 	case len(blocks) == 0:
-		return json.RawMessage(`""`), nil, nil
+		return json.RawMessage(`""`), nil
 	case len(blocks) == 1 && blocks[0].Type == "text":
-		result, err = json.Marshal(blocks[0].Text)
-	default:
-		result, err = json.Marshal(blocks)
+		return json.Marshal(blocks[0].Text)
 	}
-	return result, structured, err
+	return json.Marshal(blocks)
 }
 
 // failureOf answers the text of a failed call.
-func failureOf(r *mcp.CallToolResult) string {
+func failureOf(r *mcpToolAnswer) string {
 	var texts []string
 	for _, b := range blocksOf(r.Content) {
 		if b.Type == "text" && strings.TrimSpace(b.Text) != "" {
 			texts = append(texts, b.Text)
 		}
 	}
-	if len(texts) == 0 && r.StructuredContent != nil {
-		raw, _ := json.Marshal(r.StructuredContent) // it came as JSON
-		return string(raw)
+	if len(texts) == 0 && r.structured != nil {
+		return string(r.structured)
 	}
 	if len(texts) == 0 {
 		return "the tool says that it failed, and not why"

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -26,28 +25,26 @@ type mcpFrames struct {
 	left []byte // of a message that is not handed on yet
 	err  error  // behind what is left
 	once sync.Once
-	why  error         // what ended it, once eof is closed
 	eof  chan struct{} // closed once nothing more will be handed on
 
 	mu    sync.Mutex
-	noise headTail
+	noise []byte // the end of it
+	total int64  // of all noise
 }
 
 func newMCPFrames(from io.ReadCloser) *mcpFrames {
-	return &mcpFrames{from: from, in: bufio.NewReaderSize(from, 64<<10), eof: make(chan struct{}), noise: headTail{limit: 400}}
+	return &mcpFrames{from: from, in: bufio.NewReaderSize(from, 64<<10), eof: make(chan struct{})}
 }
 
 // Read hands on the bytes of messages.
 func (f *mcpFrames) Read(p []byte) (int, error) {
 	for len(f.left) == 0 {
 		if f.err != nil {
-			f.finish(f.err)
+			f.finish()
 			return 0, f.err
 		}
 		line, err := f.line()
-		if isMessage(line) {
-			f.left = line
-		} else {
+		if f.left = messagesIn(line); f.left == nil {
 			f.hear(line)
 		}
 		f.err = err
@@ -59,16 +56,11 @@ func (f *mcpFrames) Read(p []byte) (int, error) {
 
 // Close ends a Read that waits.
 func (f *mcpFrames) Close() error {
-	f.finish(os.ErrClosed)
+	f.finish()
 	return f.from.Close()
 }
 
-func (f *mcpFrames) finish(why error) {
-	f.once.Do(func() {
-		f.why = why
-		close(f.eof)
-	})
-}
+func (f *mcpFrames) finish() { f.once.Do(func() { close(f.eof) }) }
 
 // line answers the next line with its end. Of one that cannot be a message only
 // the beginning is kept, so that noise without end takes no memory.
@@ -87,20 +79,32 @@ func (f *mcpFrames) line() (line []byte, err error) {
 	}
 }
 
+// mcpNoise is how much of what is no message is kept to be quoted.
+const mcpNoise = 400
+
 func (f *mcpFrames) hear(line []byte) {
 	if line = bytes.TrimSpace(line); len(line) > 0 {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.noise.Write(line[:min(len(line), 200)])
-		f.noise.Write([]byte("\n"))
+		line = append(line[:min(len(line), 200):min(len(line), 200)], '\n')
+		f.total += int64(len(line))
+		f.noise = append(f.noise, line...)
+		f.noise = f.noise[max(0, len(f.noise)-mcpNoise):]
 	}
 }
 
-// heard answers the beginning and the end of what was no message.
-func (f *mcpFrames) heard() string {
+func (f *mcpFrames) printed() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.noise.String()
+	return f.total
+}
+
+// heard answers the end of what was no message and came after the first since
+// bytes of such.
+func (f *mcpFrames) heard(since int64) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return string(f.noise[max(0, int64(len(f.noise))-(f.total-since)):])
 }
 
 func mayBeMessage(line []byte) bool {
@@ -108,25 +112,24 @@ func mayBeMessage(line []byte) bool {
 	return len(line) == 0 || line[0] == '{' || line[0] == '['
 }
 
-// isMessage says whether a line is a JSON-RPC message or a list of some. What the
+// messagesIn answers the JSON-RPC messages of a line, one a line: a list of some
+// is taken apart, for most versions of the protocol know no lists. What the
 // protocol cannot read would end the connection: it is noise like any other.
-func isMessage(line []byte) bool {
+func messagesIn(line []byte) []byte {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || !mayBeMessage(line) {
-		return false
+		return nil
 	}
-	if line[0] == '{' {
-		_, err := jsonrpc.DecodeMessage(line)
-		return err == nil
+	list := []json.RawMessage{line}
+	if line[0] == '[' && json.Unmarshal(line, &list) != nil {
+		return nil
 	}
-	var list []json.RawMessage
-	if json.Unmarshal(line, &list) != nil || len(list) == 0 {
-		return false
-	}
+	var out []byte
 	for _, one := range list {
 		if _, err := jsonrpc.DecodeMessage(one); err != nil {
-			return false
+			return nil
 		}
+		out = append(append(out, one...), '\n')
 	}
-	return true
+	return out
 }

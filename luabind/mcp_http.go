@@ -8,46 +8,155 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	lua "github.com/yuin/gopher-lua"
 )
 
-// mcpWeb sends the requests of a client over HTTP with the headers of the
-// script. A whole answer is read before it is handed on, so that a request that
-// is cancelled while its answer arrives ends alone and not the connection.
+// mcpWeb sends the requests of a session over HTTP with the headers of the
+// script. A whole answer is read before it is handed on, and one that is of no
+// use becomes an error of its request, so that neither ends the connection.
 type mcpWeb struct {
-	base    *http.Transport
-	headers http.Header
+	base     *http.Transport
+	headers  http.Header
+	protocol atomic.Pointer[string] // that initialize came to
+	gone     atomic.Bool            // the server knows the session no more
 }
+
+// mcpWebFault is why an answer over HTTP is of no use.
+type mcpWebFault struct {
+	kind, text string
+	forgotten  bool // the server knows no such session, and has taken nothing
+}
+
+// Error answers the text.
+func (e *mcpWebFault) Error() string { return e.text }
+
+const mcpSessionHeader = "Mcp-Session-Id"
 
 // RoundTrip sends one request.
 func (w *mcpWeb) RoundTrip(req *http.Request) (*http.Response, error) {
+	if w.gone.Load() {
+		return nil, &mcpWebFault{kind: mcpTransport, text: "the server knows the session no more", forgotten: true}
+	}
+	call, err := callIn(req)
+	if err != nil {
+		return nil, err
+	}
 	req = req.Clone(req.Context())
 	for name, values := range w.headers {
 		req.Header[name] = values
 	}
+	if p := w.protocol.Load(); p != nil && req.Header.Get("Mcp-Protocol-Version") == "" {
+		req.Header.Set("Mcp-Protocol-Version", *p)
+	}
 	resp, err := w.base.RoundTrip(req)
-	if err != nil || strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		return resp, err
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, mcpFrameLimit+1))
-	resp.Body.Close()
-	if err == nil && len(body) > mcpFrameLimit {
-		err = fmt.Errorf("an answer above %d MiB", mcpFrameLimit>>20)
-	}
 	if err != nil {
 		return nil, err
 	}
+	if asItIs(resp, call) {
+		return resp, nil
+	}
+	return w.whole(req, resp, call)
+}
+
+// asItIs says whether an answer is handed on while it arrives: a stream, a
+// redirection, and what is no answer to a request.
+func asItIs(resp *http.Response, call *jsonrpc.Request) bool {
+	switch {
+	case resp.Request.Method == http.MethodDelete:
+		return true
+	case resp.StatusCode >= 300:
+		return resp.StatusCode < 400 && resp.Header.Get("Location") != ""
+	}
+	return call == nil || mediaType(resp) == "text/event-stream"
+}
+
+// whole reads an answer to its end.
+func (w *mcpWeb) whole(req *http.Request, resp *http.Response, call *jsonrpc.Request) (*http.Response, error) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, mcpFrameLimit+1))
+	resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > mcpFrameLimit {
+		return nil, &mcpWebFault{kind: mcpInvalid, text: fmt.Sprintf("an answer above %d MiB", mcpFrameLimit>>20)}
+	}
+	fault := webFault(resp, call, body)
+	if resp.StatusCode == http.StatusNotFound && req.Header.Get(mcpSessionHeader) != "" {
+		w.gone.Store(true)
+		fault.forgotten = true
+	}
+	if fault != nil {
+		return nil, fault
+	}
+	resp.StatusCode = http.StatusOK // an answer is one whatever its status
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
 }
 
+// webFault answers why a whole answer to call is of no use, or nil.
+func webFault(resp *http.Response, call *jsonrpc.Request, body []byte) *mcpWebFault {
+	text := strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
+	if said := mcpTail(string(body[:min(len(body), 200)]), 200); said != "" && mediaType(resp) != "text/html" {
+		text = fmt.Sprintf("%s: %q", text, said)
+	}
+	switch code := resp.StatusCode; {
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		return &mcpWebFault{kind: mcpAuth, text: text + ": want credentials in headers that the server takes"}
+	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500:
+		return &mcpWebFault{kind: mcpTransport, text: text}
+	case code == http.StatusNotFound && resp.Request.Header.Get(mcpSessionHeader) != "":
+		return &mcpWebFault{kind: mcpTransport, text: text}
+	}
+	msg, err := jsonrpc.DecodeMessage(body)
+	answer, isAnswer := msg.(*jsonrpc.Response)
+	switch {
+	case mediaType(resp) == "application/json" && isAnswer && call != nil && answer.ID == call.ID:
+		return nil
+	case resp.StatusCode >= 300:
+		return &mcpWebFault{kind: mcpInvalid, text: text}
+	case mediaType(resp) != "application/json":
+		return &mcpWebFault{kind: mcpInvalid, text: fmt.Sprintf("got %s of type %q, want the endpoint of an MCP server", text, mediaType(resp))}
+	case err != nil:
+		return &mcpWebFault{kind: mcpInvalid, text: fmt.Sprintf("%s is no JSON-RPC message: %s", text, err)}
+	}
+	return &mcpWebFault{kind: mcpInvalid, text: text + " answers another request"}
+}
+
+// callIn answers the JSON-RPC request in a POST that awaits an answer, or nil.
+func callIn(req *http.Request) (*jsonrpc.Request, error) {
+	if req.Method != http.MethodPost || req.GetBody == nil {
+		return nil, nil
+	}
+	in, err := req.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	body, err := io.ReadAll(in)
+	if err != nil {
+		return nil, err
+	}
+	msg, err := jsonrpc.DecodeMessage(body)
+	if call, ok := msg.(*jsonrpc.Request); ok && call.IsCall() {
+		return call, err
+	}
+	return nil, err
+}
+
+func mediaType(resp *http.Response) string {
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(kind))
+}
+
 // webTransport answers what opens a connection to the endpoint.
-func webTransport(endpoint *url.URL, headers http.Header) func(*mcpClient) (mcp.Transport, error) {
-	return func(c *mcpClient) (mcp.Transport, error) {
-		web := &mcpWeb{base: http.DefaultTransport.(*http.Transport).Clone(), headers: headers}
-		c.idle = web.base.CloseIdleConnections
+func webTransport(base *http.Transport, endpoint *url.URL, headers http.Header) func(*mcpClient, *mcpWire) (mcp.Transport, error) {
+	return func(_ *mcpClient, wire *mcpWire) (mcp.Transport, error) {
+		web := &mcpWeb{base: base, headers: headers}
+		wire.agreed = func(protocol string) { web.protocol.Store(&protocol) }
 		return &mcp.StreamableClientTransport{
 			Endpoint:   endpoint.String(),
 			HTTPClient: &http.Client{Transport: web, CheckRedirect: mcpSameHost},
@@ -63,10 +172,10 @@ func webTransport(endpoint *url.URL, headers http.Header) func(*mcpClient) (mcp.
 // for.
 func mcpSameHost(req *http.Request, via []*http.Request) error {
 	if first := via[0].URL; req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
-		return fmt.Errorf("it redirects to %s://%s, want an endpoint that answers itself", req.URL.Scheme, req.URL.Host)
+		return &mcpWebFault{kind: mcpInvalid, text: fmt.Sprintf("it redirects to %s://%s, want an endpoint that answers itself", req.URL.Scheme, req.URL.Host)}
 	}
 	if len(via) > 5 {
-		return fmt.Errorf("it redirects in a circle")
+		return &mcpWebFault{kind: mcpInvalid, text: "it redirects in a circle"}
 	}
 	return nil
 }

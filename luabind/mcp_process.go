@@ -16,10 +16,10 @@ import (
 const mcpLeave = 500 * time.Millisecond
 
 // mcpServer is a server that runs as our child: its stdin and stdout carry
-// messages, its stderr is kept for what an error says. It leads a process group
-// of its own, so a Ctrl-C at the terminal does not reach it, and all that is in
-// the group ends with the leader. When this process is killed the server reads
-// the end of its stdin, which is all that can be done for it.
+// messages, its stderr is kept for what an error says. It leads a session of
+// its own, so a Ctrl-C at the terminal does not reach it, and all that is in its
+// group ends with the leader. When this process is killed the server reads the
+// end of its stdin, and Linux kills it; what it has started may live on.
 type mcpServer struct {
 	process
 	stdin  *os.File
@@ -35,11 +35,11 @@ func (c *command) serve() (*mcpServer, error) {
 	}
 	s := &mcpServer{gone: make(chan struct{})}
 	s.exited, s.stderr = make(chan struct{}), headTail{limit: 4 << 10}
-	s.cmd = &exec.Cmd{Path: path, Args: c.argv, Dir: c.dir, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
+	s.cmd = &exec.Cmd{Path: path, Args: c.argv, Dir: c.dir}
 	s.cmd.Env = append(slices.Clip(c.env), "PWD="+c.dir)
 	theirs, err := s.connect()
 	if err == nil {
-		err = s.cmd.Start()
+		err = s.begin()
 	}
 	for _, f := range theirs {
 		f.Close()
@@ -105,17 +105,18 @@ func (s *mcpServer) end() string {
 	return fmt.Sprintf("it has ended with exit code %d", code)
 }
 
-// noise answers what a server printed beside its messages.
-func (s *mcpServer) noise() string {
-	if noise := mcpTail(s.frames.heard(), 400); noise != "" {
+// noise answers what a server printed beside its messages since then.
+func (s *mcpServer) noise(since int64) string {
+	if noise := mcpTail(s.frames.heard(since), mcpNoise); noise != "" {
 		return fmt.Sprintf("; on stdout it printed what is no message: %q", noise)
 	}
 	return ""
 }
 
-// words answers all that a server that is gone said beside its messages.
-func (s *mcpServer) words() string {
-	text := s.noise()
+// words answers what a server that is gone said beside its messages: on stdout
+// since then, on stderr at last.
+func (s *mcpServer) words(since int64) string {
+	text := s.noise(since)
 	if said := mcpTail(s.stderr.String(), 400); said != "" {
 		text += fmt.Sprintf("; its stderr ends with: %q", said)
 	}

@@ -3,7 +3,6 @@ package luabind
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -51,6 +50,9 @@ type mcpArgument struct {
 	Required    bool   `json:"required"`
 }
 
+// errMCPTooMany says that a list has no end that is worth waiting for.
+var errMCPTooMany = fmt.Errorf("it lists more than %d", mcpListLimit)
+
 // mcpPages collects the pages of a list.
 func mcpPages[T any](pages iter.Seq2[T, error]) (all []T, err error) {
 	for item, err := range pages {
@@ -58,7 +60,7 @@ func mcpPages[T any](pages iter.Seq2[T, error]) (all []T, err error) {
 			return nil, err
 		}
 		if len(all) == mcpListLimit {
-			return nil, fmt.Errorf("it lists more than %d", mcpListLimit)
+			return nil, errMCPTooMany
 		}
 		all = append(all, item)
 	}
@@ -88,20 +90,19 @@ func clientResources(c *Call) (int, error) {
 }
 
 func (c *mcpClient) resources(ctx context.Context) ([]*mcp.Resource, []*mcp.ResourceTemplate, error) {
-	if caps := c.session.InitializeResult().Capabilities; caps == nil || caps.Resources == nil {
+	if caps := c.joined().InitializeResult().Capabilities; caps == nil || caps.Resources == nil {
 		return nil, nil, nil
 	}
-	resources, err := mcpAsk(ctx, c, question{act: "resources/list", limit: c.call}, func(ctx context.Context) ([]*mcp.Resource, error) {
-		return mcpPages(c.session.Resources(ctx, nil))
+	resources, err := mcpAsk(ctx, c, question{act: "resources/list", limit: c.call}, func(ctx context.Context, s *mcpSession) ([]*mcp.Resource, error) {
+		return mcpPages(s.Resources(ctx, nil))
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	templates, err := mcpAsk(ctx, c, question{act: "resources/templates/list", limit: c.call}, func(ctx context.Context) ([]*mcp.ResourceTemplate, error) {
-		return mcpPages(c.session.ResourceTemplates(ctx, nil))
+	templates, err := mcpAsk(ctx, c, question{act: "resources/templates/list", limit: c.call}, func(ctx context.Context, s *mcpSession) ([]*mcp.ResourceTemplate, error) {
+		return mcpPages(s.ResourceTemplates(ctx, nil))
 	})
-	var unknown *jsonrpc.Error
-	if errors.As(err, &unknown) && unknown.Code == jsonrpc.CodeMethodNotFound { // many have none
+	if unknown := refusalIn(err); unknown != nil && unknown.Code == jsonrpc.CodeMethodNotFound { // many have none
 		return resources, nil, nil
 	}
 	return resources, templates, err
@@ -112,8 +113,8 @@ func clientRead(c *Call) (int, error) {
 	h, uri := Self[*mcpHandle](c), c.String(1)
 	var answer *mcp.ReadResourceResult
 	if err := c.Block(func(ctx context.Context) (err error) {
-		answer, err = mcpAsk(ctx, h.client, question{act: "resources/read " + uri, limit: h.client.call}, func(ctx context.Context) (*mcp.ReadResourceResult, error) {
-			return h.client.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+		answer, err = mcpAsk(ctx, h.client, question{act: "resources/read " + uri, limit: h.client.call}, func(ctx context.Context, s *mcpSession) (*mcp.ReadResourceResult, error) {
+			return s.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
 		})
 		return err
 	}); err != nil {
@@ -158,11 +159,11 @@ func clientPrompts(c *Call) (int, error) {
 }
 
 func (c *mcpClient) prompts(ctx context.Context) ([]*mcp.Prompt, error) {
-	if caps := c.session.InitializeResult().Capabilities; caps == nil || caps.Prompts == nil {
+	if caps := c.joined().InitializeResult().Capabilities; caps == nil || caps.Prompts == nil {
 		return nil, nil
 	}
-	return mcpAsk(ctx, c, question{act: "prompts/list", limit: c.call}, func(ctx context.Context) ([]*mcp.Prompt, error) {
-		return mcpPages(c.session.Prompts(ctx, nil))
+	return mcpAsk(ctx, c, question{act: "prompts/list", limit: c.call}, func(ctx context.Context, s *mcpSession) ([]*mcp.Prompt, error) {
+		return mcpPages(s.Prompts(ctx, nil))
 	})
 }
 
@@ -175,8 +176,8 @@ func clientPrompt(c *Call) (int, error) {
 	}
 	var answer *mcp.GetPromptResult
 	if err := c.Block(func(ctx context.Context) (err error) {
-		answer, err = mcpAsk(ctx, h.client, question{act: "prompts/get " + name, limit: h.client.call}, func(ctx context.Context) (*mcp.GetPromptResult, error) {
-			return h.client.session.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: args})
+		answer, err = mcpAsk(ctx, h.client, question{act: "prompts/get " + name, limit: h.client.call}, func(ctx context.Context, s *mcpSession) (*mcp.GetPromptResult, error) {
+			return s.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: args})
 		})
 		return err
 	}); err != nil {

@@ -49,6 +49,13 @@ func playMCP(role string) {
 	case "exit":
 		fmt.Fprintln(os.Stderr, "no configuration")
 		os.Exit(3)
+	case "endless": // a message without an end
+		for line := "{" + strings.Repeat(" ", 1<<20); ; {
+			if _, err := fmt.Print(line); err != nil {
+				time.Sleep(time.Hour)
+			}
+			line = line[1:]
+		}
 	case "mute": // lives on without a stdout
 		os.Stdout.Close()
 		time.Sleep(time.Hour)

@@ -130,8 +130,8 @@ const mcpToolsScript = `
 	local keys = {}
 	for key in pairs(tools) do keys[#keys + 1] = key end
 	table.sort(keys)
-	same(table.concat(keys, " "), "big composed die echo fails fs_read fs_read-2 hang mixed refuses steps structured")
-	same(names, { ["fs_read-2"] = "fs.read" })
+	same(table.concat(keys, " "), "big composed die echo fails fs_read fs_read-4074bc02 hang mixed refuses steps structured")
+	same(names, { ["fs_read-4074bc02"] = "fs.read" })
 	local why = {}
 	for i, r in ipairs(refused) do why[i] = r.name .. ": " .. r.reason end
 	why = table.concat(why, "\n")
@@ -140,7 +140,7 @@ const mcpToolsScript = `
 		assert(why:find(text, 1, true), text .. " is not in\n" .. why)
 	end
 	same(#refused, 4)
-	same({ tools["fs_read-2"].effects, tools["fs_read-2"].idempotent }, { "read", true })
+	same({ tools["fs_read-4074bc02"].effects, tools["fs_read-4074bc02"].idempotent }, { "read", true })
 	same({ tools.fs_read.effects, tools.fs_read.idempotent }, { "external", true })
 	same({ tools.echo.effects, tools.echo.idempotent == nil }, { "external", true })
 	same({ tools.echo.description, tools.echo.timeout, tools.echo.input_schema.type }, { "does echo", 20, "object" })
@@ -149,7 +149,7 @@ const mcpToolsScript = `
 	same(tools.echo.handler({ id = require("knl").int("9007199254740993"), list = {}, s = "ü" }, nil), '{"id":9007199254740993,"list":{},"s":"ü"}')
 	same(tools.echo.handler(), "{}")
 	same(tools.fs_read.handler{}, "")
-	same(tools["fs_read-2"].handler{}, "read")
+	same(tools["fs_read-4074bc02"].handler{}, "read")
 	same(#tools.big.handler{}, 10 * 2 ^ 20)
 	same({ tools.structured.handler{} }, { { list = std.json.decode("[]"), n = 3 }, { list = std.json.decode("[]"), n = 3 } })
 	same(tools.mixed.handler{}, {
@@ -166,11 +166,11 @@ const mcpToolsScript = `
 	assert(text:find("tools/call refuses: out of order", 1, true) and kind == "server", text)
 
 	tools, refused = client:tools{ "echo", "fs.read", "fs_raed", "a string" }
-	assert(tools.echo and tools["fs_read-2"] and not tools.big)
+	assert(tools.echo and tools["fs_read-4074bc02"] and not tools.big)
 	same({ refused[#refused - 1].name, refused[#refused - 1].reason }, { "fs_raed", 'the server has no such tool: did you mean "fs_read"?' })
 	same(refused[#refused].name, "a string")
 	tools = client:tools(function(tool) return tool.effects == "read" end)
-	assert(tools["fs_read-2"] and not tools.echo)
+	assert(tools["fs_read-4074bc02"] and not tools.echo)
 	assert(failure(client.tools, client, function() error("mine", 0) end) == "mine")
 
 	local resources, templates = client:resources()
@@ -240,7 +240,7 @@ func TestMCPServersThatAreNoServers(t *testing.T) {
 		"silent":  {"timeout", `no answer to initialize within 1s; its stderr ends with: "waiting for a database"`},
 		"garbage": {"timeout", `no answer to initialize within 1s; on stdout it printed what is no message: `},
 		"exit":    {"closed", `initialize: it has ended with exit code 3; its stderr ends with: "no configuration"`},
-		"mute":    {"closed", "initialize: it closed its stdout or sent what cannot be read, and was ended ("},
+		"mute":    {"closed", "initialize: it closed its stdout, and was ended"},
 		"broken":  {"timeout", `within 1s; on stdout it printed what is no message: "{\"jsonrpc\":\"2.0\",\"result\":\n{\"jsonrpc\":\"2.0\"}"`},
 	} {
 		t.Run(role, func(t *testing.T) {
@@ -252,6 +252,14 @@ func TestMCPServersThatAreNoServers(t *testing.T) {
 			assert.Less(t, time.Since(began), 10*time.Second)
 		})
 	}
+}
+
+// TestMCPMessageWithoutEnd proves that a death that is our doing says why.
+func TestMCPMessageWithoutEnd(t *testing.T) {
+	inBothModes(t, `
+		local text, kind = failure(server, "endless")
+		assert(kind == "closed", tostring(kind) .. ": " .. text)
+		assert(text:find("initialize: it sent what cannot be read, and was ended: a message above 64 MiB", 1, true), text)`)
 }
 
 func TestMCPServersThatAreOdd(t *testing.T) {
@@ -354,12 +362,12 @@ func TestMCPOverHTTPGoesWrong(t *testing.T) {
 		}
 	}))
 	for url, want := range map[string][2]string{
-		web.URL + "/elsewhere":               {"transport", "it redirects to http://"},
-		web.URL + "/html":                    {"transport", "unsupported content type"},
-		web.URL + "/denied":                  {"transport", "Unauthorized"},
-		web.URL + "/notjson":                 {"transport", "decode"},
+		web.URL + "/elsewhere":               {"invalid", "it redirects to http://"},
+		web.URL + "/html":                    {"invalid", `got 200 OK of type "text/html", want the endpoint of an MCP server`},
+		web.URL + "/denied":                  {"auth", `401 Unauthorized: "who are you": want credentials in headers that the server takes`},
+		web.URL + "/notjson":                 {"invalid", `200 OK: "{" is no JSON-RPC message`},
 		web.URL + "/cut":                     {"transport", "terminated without response"},
-		web.URL + "/huge":                    {"transport", "an answer above 64 MiB"},
+		web.URL + "/huge":                    {"invalid", "an answer above 64 MiB"},
 		"http://" + hang.Addr().String():     {"timeout", "no answer to initialize within 1s"},
 		"http://127.0.0.1:1/":                {"transport", "refused"},
 		"http://127.0.0.1:1/x\r\nX-Evil: 1/": {"", "want http:// or https:// with a host"},
@@ -380,14 +388,4 @@ func TestMCPOverHTTPGoesWrong(t *testing.T) {
 	}
 	web.Close()
 	require.NoError(t, hang.Close())
-}
-
-func TestMCPEnvironment(t *testing.T) {
-	t.Setenv("OWN_API_KEY", "k-own")
-	t.Setenv("PLAIN_WORD", "seen")
-	inBothModes(t, `
-		local text = failure(server, "env", { env = { KNL_TEST_MCP_ROLE = "env", PASSED_TOKEN = "given", PLAIN_WORD = "x" } })
-		assert(text:find("exit code 0", 1, true), text)
-		assert(not text:find("k-own", 1, true), text)
-		assert(text:find("PASSED_TOKEN=given", 1, true) or #text > 300, text)`)
 }

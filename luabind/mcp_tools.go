@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -37,7 +38,7 @@ func clientTools(c *Call) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var listed []*mcp.Tool
+	var listed []*mcpListed
 	if err := c.Block(func(ctx context.Context) (err error) {
 		listed, err = h.client.listTools(ctx)
 		return err
@@ -111,7 +112,7 @@ func (h *mcpHandle) callTool(c *Call, name string) (int, error) {
 			args = raw
 		}
 	}
-	var answer *mcp.CallToolResult
+	var answer *mcpToolAnswer
 	if err := c.Block(func(ctx context.Context) (err error) {
 		answer, err = h.client.callTool(ctx, name, args, h.tell(c.VM(), name))
 		return err
@@ -121,7 +122,7 @@ func (h *mcpHandle) callTool(c *Call, name string) (int, error) {
 		}
 		return 0, err
 	}
-	result, structured, err := resultOf(answer)
+	result, err := resultOf(answer)
 	if err != nil {
 		return 0, err
 	}
@@ -129,10 +130,10 @@ func (h *mcpHandle) callTool(c *Call, name string) (int, error) {
 	if err != nil {
 		return 0, h.client.says(mcpRefused, err, "%s: its answer: %s", name, err)
 	}
-	if structured == nil {
+	if answer.structured == nil {
 		return c.Return(v)
 	}
-	s, err := FromJSON(c.L, structured)
+	s, err := FromJSON(c.L, answer.structured)
 	if err != nil {
 		return 0, h.client.says(mcpRefused, err, "%s: its structured answer: %s", name, err)
 	}
@@ -154,16 +155,46 @@ func (h *mcpHandle) tell(vm *VM, tool string) func(context.Context, mcpProgress)
 	}
 }
 
-func (c *mcpClient) listTools(ctx context.Context) ([]*mcp.Tool, error) {
-	if caps := c.session.InitializeResult().Capabilities; caps == nil || caps.Tools == nil {
+// mcpListed is a tool as a server lists it. Its schema keeps every digit.
+type mcpListed struct {
+	Name        string              `json:"name"`
+	Title       string              `json:"title"`
+	Description string              `json:"description"`
+	InputSchema json.RawMessage     `json:"inputSchema"`
+	Annotations mcp.ToolAnnotations `json:"annotations"`
+}
+
+func (c *mcpClient) listTools(ctx context.Context) ([]*mcpListed, error) {
+	if caps := c.joined().InitializeResult().Capabilities; caps == nil || caps.Tools == nil {
 		return nil, nil
 	}
-	return mcpAsk(ctx, c, question{act: "tools/list", limit: c.call}, func(ctx context.Context) ([]*mcp.Tool, error) {
-		return mcpPages(c.session.Tools(ctx, nil))
+	return mcpAsk(ctx, c, question{act: "tools/list", limit: c.call}, func(ctx context.Context, s *mcpSession) (all []*mcpListed, err error) {
+		for cursor, more := "", true; more; more = cursor != "" {
+			page, err := s.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+			if err != nil {
+				return nil, err
+			}
+			var raw struct{ Tools []*mcpListed }
+			if err := json.Unmarshal(replyTo(ctx).last(), &raw); err != nil {
+				return nil, err
+			}
+			all, cursor = append(all, raw.Tools...), page.NextCursor
+			if len(all) > mcpListLimit {
+				return nil, errMCPTooMany
+			}
+		}
+		return slices.DeleteFunc(all, func(t *mcpListed) bool { return t == nil }), nil
 	})
 }
 
-func (c *mcpClient) callTool(ctx context.Context, name string, args json.RawMessage, heard func(context.Context, mcpProgress) error) (*mcp.CallToolResult, error) {
+// mcpToolAnswer is what a tool answered. Its structured content is as it came,
+// for the SDK reads large numbers without their last digits.
+type mcpToolAnswer struct {
+	*mcp.CallToolResult
+	structured json.RawMessage // nil: none
+}
+
+func (c *mcpClient) callTool(ctx context.Context, name string, args json.RawMessage, heard func(context.Context, mcpProgress) error) (*mcpToolAnswer, error) {
 	params := &mcp.CallToolParams{Name: name, Arguments: args}
 	q := question{act: "tools/call " + name, limit: c.call, heard: heard}
 	if heard != nil {
@@ -172,8 +203,19 @@ func (c *mcpClient) callTool(ctx context.Context, name string, args json.RawMess
 		params.SetProgressToken(token)
 		q.progress = told
 	}
-	r, err := mcpAsk(ctx, c, q, func(ctx context.Context) (*mcp.CallToolResult, error) {
-		return c.session.CallTool(ctx, params)
+	r, err := mcpAsk(ctx, c, q, func(ctx context.Context, s *mcpSession) (*mcpToolAnswer, error) {
+		r, err := s.CallTool(ctx, params)
+		if err != nil {
+			return nil, err
+		}
+		var raw struct{ StructuredContent json.RawMessage }
+		if err := json.Unmarshal(replyTo(ctx).last(), &raw); err != nil {
+			return nil, err
+		}
+		if string(raw.StructuredContent) == "null" {
+			raw.StructuredContent = nil
+		}
+		return &mcpToolAnswer{r, raw.StructuredContent}, nil
 	})
 	if err == nil && r.IsError {
 		return nil, toolFailure(failureOf(r))
@@ -183,7 +225,7 @@ func (c *mcpClient) callTool(ctx context.Context, name string, args json.RawMess
 
 // readMCPTools reads what a server lists. A tool that would spoil the requests
 // it is offered in is refused; the others keep their names whatever is refused.
-func readMCPTools(listed []*mcp.Tool) (tools []mcpTool, refused []mcpRefusal) {
+func readMCPTools(listed []*mcpListed) (tools []mcpTool, refused []mcpRefusal) {
 	names, seen := []string{}, map[string]bool{}
 	for _, t := range listed {
 		names = append(names, t.Name)
@@ -205,30 +247,24 @@ func readMCPTools(listed []*mcp.Tool) (tools []mcpTool, refused []mcpRefusal) {
 	return tools, refused
 }
 
-func readMCPTool(t *mcp.Tool) (mcpTool, error) {
+func readMCPTool(t *mcpListed) (mcpTool, error) {
 	out := mcpTool{Name: t.Name, Title: t.Title, Description: t.Description, Effects: "external"}
 	if out.Description == "" {
 		out.Description = out.Title
 	}
-	if a := t.Annotations; a != nil {
-		if a.ReadOnlyHint {
-			out.Effects = "read"
-		}
-		out.Idempotent = a.IdempotentHint || a.ReadOnlyHint
+	if t.Annotations.ReadOnlyHint {
+		out.Effects = "read"
 	}
+	out.Idempotent = t.Annotations.IdempotentHint || t.Annotations.ReadOnlyHint
 	if t.Name == "" {
 		return out, fmt.Errorf("it has no name")
 	}
-	raw, err := json.Marshal(t.InputSchema)
+	schema, err := NewArgSchema(t.InputSchema)
 	if err != nil {
-		return out, fmt.Errorf("input_schema: %w", err)
+		return out, err
 	}
-	if string(raw) == "null" {
-		raw = []byte(`{"properties":{},"type":"object"}`)
-	}
-	out.schema = raw
-	_, err = NewArgSchema(raw)
-	return out, err
+	out.schema = schema.JSON
+	return out, nil
 }
 
 // mcpFilter takes from the tools what a script does not want.

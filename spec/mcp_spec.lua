@@ -25,6 +25,7 @@ local function server(answers, more)
         *'"name":"refuses"'*) refuse 'out of order' ;;
         *'"name":"dies"'*) echo 'out of memory' >&2; exit 9 ;;
         *'"name":"hangs"'*) ;;
+        *'"name":"prints"'*) echo early; reply '{"content":[{"type":"text","text":"printed"}]}' ;;
         CASES
       esac
     done]]
@@ -43,6 +44,7 @@ local LIST = [[{"tools":[
   {"name":"refuses","inputSchema":{"type":"object"}},
   {"name":"dies","inputSchema":{"type":"object"}},
   {"name":"hangs","inputSchema":{"type":"object"}},
+  {"name":"prints","inputSchema":{"type":"object"}},
   {"name":"odd","inputSchema":{"type":"array"}}]}]]
 LIST = LIST:gsub("\n%s*", "")
 
@@ -150,6 +152,66 @@ describe("client:tools", function()
     assert.same({ false, 'tool "fails" raised: no such row' }, { got[2].ok, got[2].result })
     assert.is_false(got[3].ok)
     assert.matches("tools/call refuses: out of order %(code %-32000%)", got[3].result)
+  end)
+
+  it("keeps every digit of a structured answer and of a schema", function()
+    local client = server{
+      ["tools/list"] = '{"tools":[{"name":"t","inputSchema":{"type":"object","properties":'
+        .. '{"n":{"type":"integer","maximum":9223372036854775807}}}}]}',
+      ["tools/call"] = '{"content":[],"structuredContent":{"id":9007199254740993,"list":[12345678901234567890]}}',
+    }
+    local t = client:tools().t
+    assert.equal("9223372036854775807", tostring(t.input_schema.properties.n.maximum))
+    local value, structured = t.handler{}
+    assert.equal('{"id":9007199254740993,"list":[12345678901234567890]}', std.json.encode(value))
+    assert.equal(std.json.encode(value), std.json.encode(structured))
+    assert.equal(knl.int("9007199254740993"), value.id)
+  end)
+
+  it("takes a schema without properties as one without any", function()
+    local tools, refused = server{ ["tools/list"] = '{"tools":['
+      .. '{"name":"php","inputSchema":{"type":"object","properties":[]}},'
+      .. '{"name":"none","inputSchema":{"type":"object","properties":null}},'
+      .. '{"name":"null","inputSchema":null}]}' }:tools()
+    assert.same({}, refused)
+    for _, name in ipairs{ "php", "none", "null" } do
+      assert.equal('{"properties":{},"type":"object"}', std.json.encode(tools[name].input_schema))
+    end
+  end)
+
+  it("fails alone where an answer cannot be read, and goes on", function()
+    for answer, why in pairs{
+      ['{"content":[{"type":"video"}]}'] = 'unrecognized content type "video"',
+      ['{"content":[{"type":"image","mimeType":"image/png","data":"!"}]}'] = "illegal base64",
+      ['"text"'] = "cannot unmarshal",
+    } do
+      local client = server{ ["tools/list"] = LIST, ["tools/call"] = answer }
+      local tools = client:tools()
+      local ok, err = pcall(tools.db_look.handler, {})
+      assert.is_false(ok)
+      assert.same({ "server", false }, { knl.error(err).kind, knl.error(err).retryable or false })
+      assert.matches("tools/call db%.look: the answer cannot be used: ", knl.error(err).message)
+      assert.matches(why, knl.error(err).message)
+      assert.has_error(function() tools.fails.handler{} end, "no such row")
+    end
+  end)
+
+  it("quotes of what a server printed only what came with the call", function()
+    local tools = rows({ call_timeout = 0.3 }):tools()
+    assert.equal("printed", tools.prints.handler{})
+    local ok, err = pcall(tools.hangs.handler, {})
+    assert.is_false(ok)
+    assert.equal("timeout", knl.error(err).kind)
+    assert.matches("no answer to tools/call hangs within 300ms$", knl.error(err).message)
+  end)
+
+  it("says that the protocol is another, not that the server ended", function()
+    local ok, err = pcall(require("mcp").stdio, { command = "/bin/sh", args = { "-c",
+      [[read -r _; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2099-01-01","capabilities":{},]]
+        .. [["serverInfo":{"name":"sh","version":"1"}}}'; read -r _]] } })
+    assert.is_false(ok)
+    assert.equal("server", knl.error(err).kind)
+    assert.matches('initialize: the answer cannot be used: unsupported protocol version: "2099%-01%-01"', knl.error(err).message)
   end)
 
   it("ends a call by its timeout, and goes on", function()

@@ -30,7 +30,7 @@ Exit codes:
   3    the verdict failed
   4    stopped: budget, contract, context, limit, or the model refused
   75   deferred: later is better
-  130  interrupted by Ctrl-C or SIGTERM; the sessions can be resumed`
+  130  interrupted by Ctrl-C, SIGTERM or SIGHUP; the sessions can be resumed`
 
 // The exit codes, the same for every command.
 const (

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -37,25 +39,37 @@ raises is told as a failed call, by its message.
 
 Every call runs the script anew, in a VM of its own: a script keeps nothing in
 variables from call to call, but it may open sessions in the store. print goes
-to stderr. A script that is no tool is said on stderr and left out. The command
-ends with its stdin.
+to stderr. A script that is no tool, or has not returned one in time, is said on
+stderr and left out. The command ends with its stdin, whatever still runs.
 
   { "mcpServers": { "mine": { "command": "knl", "args": ["mcp", "tools"] } } }`
 
+// How long what runs may go on when the client has closed our stdin: scripts
+// that are being read, then calls that do not heed their end.
+const (
+	mcpLoadGrace = 2 * time.Second
+	mcpCallGrace = 3 * time.Second
+)
+
 func mcpCommand(a *app) *cobra.Command {
 	var f runFlags
+	var load time.Duration
 	cmd := &cobra.Command{
 		Use:   "mcp FOLDER",
 		Short: "Serve a folder of scripts as MCP tools",
 		Long:  mcpUsage,
 		Args:  a.wantArgs("folder"),
 		RunE: a.command(func(ctx context.Context, args []string) error {
-			return a.serveMCP(ctx, f, args[0])
+			if load <= 0 {
+				return misuse("", "--load-timeout wants a time above 0, as in 10s")
+			}
+			return a.serveMCP(ctx, f, load, args[0])
 		}),
 	}
 	f.register(cmd)
 	flags := cmd.Flags()
 	flags.SetInterspersed(true)
+	flags.DurationVar(&load, "load-timeout", 10*time.Second, "leave out a script that has not returned its tool after this long")
 	flags.Lookup("timeout").Usage = "end a call after this long, as in 90s or 2h (0: never)"
 	flags.Lookup("max-instructions").Usage = "end a call after this many VM instructions (0: never)"
 	flags.Lookup("memory").Usage = "end a call above this much memory, as in 512M (default 1G)"
@@ -63,7 +77,7 @@ func mcpCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) serveMCP(ctx context.Context, f runFlags, dir string) (err error) {
+func (a *app) serveMCP(ctx context.Context, f runFlags, load time.Duration, dir string) (err error) {
 	limits, err := f.limits()
 	if err != nil {
 		return err
@@ -74,36 +88,69 @@ func (a *app) serveMCP(ctx context.Context, f runFlags, dir string) (err error) 
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	h := a.newHost()
-	defer func() { err = errors.Join(err, h.stores.close(ctx)) }()
-	b := &toolbox{host: h, limits: limits, time: f.timeout, places: make(chan struct{}, toolboxWidth)}
-	defer b.calls.Wait()
-	tools, err := b.tools(ctx, dir)
-	if err != nil {
-		return err
+	defer func() { err = errors.Join(err, h.stores.close()) }()
+	b := &toolbox{
+		host: h, limits: limits, time: f.timeout, load: load, quiet: f.quiet,
+		places: make(chan struct{}, toolboxWidth), ready: make(chan struct{}), over: make(chan struct{}),
 	}
-	if !f.quiet {
-		a.ui.note("knl: serving %s", strings.Join(namesOf(tools), ", "))
-	}
-	return endOfServing(ctx, b.server(tools).Run(ctx, &mcp.IOTransport{Reader: os.Stdin, Writer: unclosed{a.ui.out}}))
+	b.ctx, b.end = context.WithCancelCause(ctx)
+	defer b.end(nil)
+	b.calls.Go(func() { b.readAll(dir) })
+	return b.serve(os.Stdin, a.ui.out)
 }
 
-// endOfServing says how the command ends: a client that closes our stdin is
-// done.
-func endOfServing(ctx context.Context, err error) error {
+// serve answers the client until it or the command ends.
+func (b *toolbox) serve(in io.ReadCloser, out io.Writer) error {
+	answers := &oneAtATime{w: out}
+	lines := newMCPLines(in, answers, b.over)
+	served := make(chan error, 1)
+	go func() {
+		served <- b.server().Run(b.ctx, &mcp.IOTransport{Reader: lines, Writer: answers, MaxLineLength: -1})
+	}()
+	select {
+	case <-lines.ended:
+		soon(b.ready, mcpLoadGrace)
+	case <-b.ctx.Done():
+	}
+	close(b.over)
+	var err error
+	idle := make(chan struct{})
+	go func() {
+		err = <-served
+		b.calls.Wait()
+		close(idle)
+	}()
+	if !soon(idle, mcpCallGrace) {
+		luabind.EndProcesses()
+		b.host.app.ui.note("knl: mcp: what a tool runs has not ended within %s of the end: it is left", mcpCallGrace)
+		return b.verdict(nil)
+	}
+	return b.verdict(err)
+}
+
+// soon waits for done, at most limit, and says whether it came.
+func soon(done <-chan struct{}, limit time.Duration) bool {
+	select {
+	case <-done:
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}
+
+// verdict says how the command ends: a client that closes our stdin is done.
+func (b *toolbox) verdict(err error) error {
+	var f *fault
 	switch {
-	case interrupted(ctx):
+	case interrupted(b.ctx):
 		return &fault{code: exitInterrupted, err: errInterrupted}
+	case errors.As(context.Cause(b.ctx), &f):
+		return f
 	case err == nil || errors.Is(err, io.EOF):
 		return nil
 	}
 	return fmt.Errorf("the client sent what cannot be read: %w", err)
 }
-
-// unclosed keeps stdout open: the process closes it.
-type unclosed struct{ io.Writer }
-
-// Close does nothing.
-func (unclosed) Close() error { return nil }
 
 // folderFault answers why there is no folder at path, or nil.
 func folderFault(path string) error {
@@ -119,26 +166,49 @@ func folderFault(path string) error {
 	return nil
 }
 
-// tools reads the scripts of dir. One that is no tool is said and left out.
-func (b *toolbox) tools(ctx context.Context, dir string) (tools []*servedTool, err error) {
+// loadWidth is how many scripts are read at a time.
+const loadWidth = 4
+
+// readAll reads the scripts of dir, as long as there is a client. One that is no
+// tool is said and left out.
+func (b *toolbox) readAll(dir string) {
+	defer close(b.ready)
+	ctx, stop := context.WithCancelCause(b.ctx)
+	defer stop(nil)
+	go func() {
+		<-b.over
+		stop(errors.New("the client is gone"))
+	}()
+	var paths []string
 	for _, path := range luaFiles(dir) {
-		if strings.HasSuffix(path, "_spec.lua") {
-			continue
+		if !strings.HasSuffix(path, "_spec.lua") {
+			paths = append(paths, path)
 		}
-		t, err := b.read(ctx, path)
-		if err != nil {
-			b.host.app.ui.note("knl: mcp: %s", b.host.mask.Mask(fmt.Sprintf("%s is left out: %s", path, err)))
-			continue
+	}
+	tools, errs := make([]*servedTool, len(paths)), make([]error, len(paths))
+	var all sync.WaitGroup
+	places := make(chan struct{}, loadWidth)
+	for i, path := range paths {
+		places <- struct{}{}
+		all.Go(func() {
+			tools[i], errs[i] = b.read(ctx, path)
+			<-places
+		})
+	}
+	all.Wait()
+	for i, t := range tools {
+		if errs[i] == nil {
+			b.served = append(b.served, t)
+		} else if b.ctx.Err() == nil {
+			b.host.app.ui.note("knl: mcp: %s", b.host.mask.Mask(fmt.Sprintf("%s is left out: %s", paths[i], errs[i])))
 		}
-		tools = append(tools, t)
 	}
 	switch {
-	case interrupted(ctx):
-		return nil, &fault{code: exitInterrupted, err: errInterrupted}
-	case len(tools) == 0:
-		return nil, misuse("knl mcp --help shows what a script returns", "%s: holds no tool, want *.lua files that return one", dir)
+	case len(b.served) == 0:
+		b.end(misuse("knl mcp --help shows what a script returns", "%s: holds no tool, want *.lua files that return one", dir))
+	case !b.quiet:
+		b.host.app.ui.note("knl: serving %s", strings.Join(namesOf(b.served), ", "))
 	}
-	return tools, nil
 }
 
 func namesOf(tools []*servedTool) (names []string) {

@@ -25,8 +25,16 @@ type toolbox struct {
 	host   *host
 	limits luabind.Limits
 	time   time.Duration // of a whole call; 0: no limit
+	load   time.Duration // until a script has returned its tool
+	quiet  bool
 	places chan struct{}
-	calls  sync.WaitGroup
+	calls  sync.WaitGroup // what runs scripts
+
+	ctx    context.Context // of the command
+	end    context.CancelCauseFunc
+	over   chan struct{} // closed once the client is gone
+	ready  chan struct{} // closed once the scripts are read
+	served []*servedTool // then
 }
 
 // servedTool is a script that is a tool.
@@ -117,9 +125,12 @@ func (b *toolbox) read(ctx context.Context, path string) (*servedTool, error) {
 	if legal := port.ToolNames([]string{t.name})[0]; legal != t.name {
 		return nil, fmt.Errorf("%q is no name for a tool, want letters, digits, _ and - (%s.lua)", t.name, legal)
 	}
-	ctx, stop := b.within(ctx, 0)
+	within, stop := context.WithTimeoutCause(ctx, b.load, fmt.Errorf("it has not returned its tool within %s (--load-timeout)", b.load))
 	defer stop()
-	raw, err := b.evaluate(ctx, path, nil)
+	raw, err := b.evaluate(within, path, nil)
+	if err != nil && within.Err() != nil {
+		return nil, context.Cause(within)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -129,26 +140,8 @@ func (b *toolbox) read(ctx context.Context, path string) (*servedTool, error) {
 	if t.declared.Description == "" {
 		t.declared.Description = heading(path)
 	}
-	if t.declared.InputSchema, err = objectSchema(t.declared.InputSchema); err != nil {
-		return nil, err
-	}
 	t.schema, err = luabind.NewArgSchema(t.declared.InputSchema)
 	return t, err
-}
-
-// objectSchema answers a schema that says that it is of an object, as the
-// protocol wants it.
-func objectSchema(raw json.RawMessage) (json.RawMessage, error) {
-	top := map[string]json.RawMessage{}
-	if raw != nil && string(raw) != "[]" {
-		if err := json.Unmarshal(raw, &top); err != nil {
-			return nil, fmt.Errorf("input_schema: got %.40s, want a JSON Schema of an object", raw)
-		}
-	}
-	if top["type"] == nil {
-		top["type"] = json.RawMessage(`"object"`)
-	}
-	return json.Marshal(top)
 }
 
 // heading answers the first paragraph of the comment that a file begins with.
@@ -182,14 +175,37 @@ func (b *toolbox) within(ctx context.Context, own time.Duration) (context.Contex
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
 }
 
-// server answers the server of these tools.
-func (b *toolbox) server(tools []*servedTool) *mcp.Server {
+// server answers the server of the tools. It answers initialize at once, and what
+// is asked of tools when the scripts are read.
+func (b *toolbox) server() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "knl", Version: version()}, &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
-	for _, t := range tools {
+	added := sync.OnceFunc(func() { b.addTo(s) })
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if strings.HasPrefix(method, "tools/") {
+				select { // the end of the client comes no sooner
+				case <-b.ready:
+				case <-b.over:
+				}
+				added()
+			}
+			return next(ctx, method, req)
+		}
+	})
+	return s
+}
+
+func (b *toolbox) addTo(s *mcp.Server) {
+	select {
+	case <-b.ready:
+	default: // the client did not wait for it
+		return
+	}
+	for _, t := range b.served {
 		s.AddTool(&mcp.Tool{
-			Name: t.name, Description: t.declared.Description, InputSchema: t.declared.InputSchema,
+			Name: t.name, Description: t.declared.Description, InputSchema: t.schema.JSON,
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.declared.Effects == "read", IdempotentHint: t.declared.Idempotent},
 		}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			b.calls.Add(1)
@@ -197,11 +213,13 @@ func (b *toolbox) server(tools []*servedTool) *mcp.Server {
 			return b.call(ctx, t, req.Params.Arguments), nil
 		})
 	}
-	return s
 }
 
-// call runs one call to its end.
+// call runs one call to its end, which that of the command brings about too.
 func (b *toolbox) call(ctx context.Context, t *servedTool, args json.RawMessage) *mcp.CallToolResult {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(b.ctx, func() { end(context.Cause(b.ctx)) })()
 	select {
 	case b.places <- struct{}{}:
 		defer func() { <-b.places }()
@@ -252,32 +270,49 @@ func answered(raw json.RawMessage) *mcp.CallToolResult {
 	return r
 }
 
-// contentOf answers a list of content blocks as the protocol spells them, nil
-// when raw is none.
-func contentOf(raw json.RawMessage) (out []mcp.Content) {
-	var blocks []struct {
-		Type   string
-		Text   string
-		Source struct {
-			MediaType string `json:"media_type"`
-			Data      []byte // base64
-		}
+// contentBlock is what the kernel takes for a content block: text has its text,
+// the others have a source. A record that only has such a type is a value.
+type contentBlock struct {
+	Type   string
+	Text   *string
+	Source *struct {
+		Type      string
+		MediaType string `json:"media_type"`
+		Data      []byte // base64
+		URL       string
 	}
+}
+
+// contentOf answers a list of content blocks as the protocol spells them, nil
+// when raw is none, or holds one that the protocol cannot carry.
+func contentOf(raw json.RawMessage) (out []mcp.Content) {
+	var blocks []contentBlock
 	if json.Unmarshal(raw, &blocks) != nil {
 		return nil
 	}
-	for _, b := range blocks {
-		switch b.Type {
-		case "text":
-			out = append(out, &mcp.TextContent{Text: b.Text})
-		case "image":
-			out = append(out, &mcp.ImageContent{MIMEType: b.Source.MediaType, Data: b.Source.Data})
-		case "document":
-			r := &mcp.ResourceContents{URI: "knl:///document", MIMEType: b.Source.MediaType, Blob: b.Source.Data}
-			out = append(out, &mcp.EmbeddedResource{Resource: r})
-		default:
+	for i := range blocks {
+		c := blocks[i].content()
+		if c == nil {
 			return nil
 		}
+		out = append(out, c)
 	}
 	return out
+}
+
+func (b *contentBlock) content() mcp.Content {
+	switch {
+	case b.Type == "text" && b.Text != nil:
+		return &mcp.TextContent{Text: *b.Text}
+	case b.Source == nil || b.Type != "image" && b.Type != "document":
+		return nil
+	case b.Source.Type == "url" && b.Source.URL != "":
+		return &mcp.ResourceLink{Name: b.Type, URI: b.Source.URL, MIMEType: b.Source.MediaType}
+	case len(b.Source.Data) == 0:
+		return nil
+	case b.Type == "image":
+		return &mcp.ImageContent{MIMEType: b.Source.MediaType, Data: b.Source.Data}
+	}
+	r := &mcp.ResourceContents{URI: "knl:///document", MIMEType: b.Source.MediaType, Blob: b.Source.Data}
+	return &mcp.EmbeddedResource{Resource: r}
 }

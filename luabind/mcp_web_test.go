@@ -1,0 +1,152 @@
+package luabind
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"go.uber.org/goleak"
+)
+
+// webServer is an MCP server over HTTP that does what the argument k of a call
+// says, written out by hand: no library would.
+type webServer struct {
+	mu       sync.Mutex
+	sessions int
+	ended    map[string]bool
+	taken    []string // "k in session"
+	versions map[string]bool
+}
+
+type webCall struct {
+	ID     json.RawMessage
+	Method string
+	Params struct {
+		ProtocolVersion string
+		Arguments       struct{ K string }
+	}
+}
+
+func (s *webServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	body, _ := io.ReadAll(r.Body)
+	var m webCall
+	if r.Method != http.MethodPost || json.Unmarshal(body, &m) != nil {
+		http.Error(w, "no", http.StatusMethodNotAllowed)
+		return
+	}
+	session := r.Header.Get("Mcp-Session-Id")
+	if m.Method != "initialize" {
+		s.versions[r.Header.Get("Mcp-Protocol-Version")] = true
+	}
+	answer := func(kind, text string) {
+		w.Header().Set("Content-Type", kind)
+		fmt.Fprint(w, text)
+	}
+	result := func(text string) {
+		answer("application/json", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, text))
+	}
+	switch {
+	case m.Method == "initialize":
+		s.sessions++
+		w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", s.sessions))
+		result(fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`, m.Params.ProtocolVersion))
+	case s.ended[session]:
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`)
+	case len(m.ID) == 0:
+		w.WriteHeader(http.StatusAccepted)
+	case m.Method == "tools/list":
+		result(`{"tools":[{"name":"do","inputSchema":{"type":"object"}}]}`)
+	default:
+		s.do(&m, session, w, answer, result)
+	}
+}
+
+func (s *webServer) do(m *webCall, session string, w http.ResponseWriter, answer func(kind, text string), result func(string)) {
+	k := m.Params.Arguments.K
+	s.taken = append(s.taken, k+" in "+session)
+	switch k {
+	case "end":
+		s.ended[session] = true
+		result(`{"content":[{"type":"text","text":"ended"}]}`)
+	case "nowhere":
+		w.WriteHeader(http.StatusNotFound)
+	case "denied":
+		http.Error(w, "expired", http.StatusUnauthorized)
+	case "busy":
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case "page":
+		answer("text/html", "<html>log in</html>")
+	case "other":
+		answer("application/json", `{"jsonrpc":"2.0","id":777,"result":{}}`)
+	case "odd":
+		result(`{"content":[{"type":"video"}]}`)
+	case "code":
+		answer("application/json", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32004,"message":"no"}}`, m.ID))
+	case "stream":
+		answer("text/event-stream", "data: {oops\n\n")
+	default:
+		result(fmt.Sprintf(`{"content":[{"type":"text","text":"in %s"}]}`, session))
+	}
+}
+
+// TestMCPSessionsOverHTTP proves that whatever a server answers to one call, the
+// next one goes through: in the same session where that lives, in a new one
+// where it does not. No call that was taken is sent twice.
+func TestMCPSessionsOverHTTP(t *testing.T) {
+	for k, want := range map[string]struct{ kind, text, retryable, next string }{
+		"end":     {"", "ended", "", "in s2"},
+		"nowhere": {"transport", `404 Not Found`, "true", "in s3"},
+		"denied":  {"auth", `401 Unauthorized: "expired": want credentials in headers`, "false", "in s1"},
+		"busy":    {"transport", "503 Service Unavailable", "true", "in s1"},
+		"page":    {"invalid", `got 200 OK of type "text/html", want the endpoint of an MCP server`, "false", "in s1"},
+		"other":   {"invalid", "answers another request", "false", "in s1"},
+		"odd":     {"server", `the answer cannot be used: unrecognized content type "video"`, "false", "in s1"},
+		"code":    {"server", "no (code -32004)", "false", "in s1"},
+		"stream":  {"transport", "failed to decode event", "true", "in s2"},
+	} {
+		t.Run(k, func(t *testing.T) {
+			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+			s := &webServer{ended: map[string]bool{}, versions: map[string]bool{}}
+			web := httptest.NewServer(s)
+			h := newMCPHost(t, true)
+			assert.NoError(t, h.run(context.Background(), fmt.Sprintf(`
+				local client = require("mcp").http{ url = %q, call_timeout = 20 }
+				local call = client:tools()["do"].handler
+				local ok, err = pcall(call, { k = %q })
+				local e = ok and { message = err } or require("knl").error(err)
+				assert((e.kind or "") == %q and e.message:find(%q, 1, true), tostring(e.kind) .. ": " .. e.message)
+				assert(ok or tostring(e.retryable or false) == %q, tostring(e.retryable))
+				local said = call{ k = "next" }
+				assert(said == %q, said)`, web.URL, k, want.kind, want.text, want.retryable, want.next)))
+			h.end()
+			web.Close()
+			times := strings.Count(strings.Join(s.taken, "\n"), k+" in ")
+			if k == "nowhere" { // answered 404 in two sessions: it has taken neither
+				assert.Equal(t, 2, times)
+			} else {
+				assert.Equal(t, 1, times, "%q", s.taken)
+			}
+			assert.Equal(t, map[string]bool{mcpHandshake: true}, s.versions)
+		})
+	}
+}
+
+func TestMCPEnvironment(t *testing.T) {
+	t.Setenv("OWN_API_KEY", "k-own")
+	t.Setenv("PLAIN_WORD", "seen")
+	inBothModes(t, `
+		local text = failure(server, "env", { env = { KNL_TEST_MCP_ROLE = "env", PASSED_TOKEN = "given", PLAIN_WORD = "x" } })
+		assert(text:find("exit code 0", 1, true), text)
+		assert(not text:find("k-own", 1, true), text)
+		assert(text:find("PASSED_TOKEN=given", 1, true) or #text > 300, text)`)
+}
