@@ -79,10 +79,37 @@ func subjects(c *Call, what string) (h *handle, d *device, bad *kernel.Outcome) 
 	switch {
 	case h == nil:
 		bad = confError(what + ": argument 1 (session): got " + show(c.Arg(1)) + ", want a session")
+	case listens(c.Ctx(), h.s.ID()):
+		bad = confError(what + ": session " + h.s.ID() + " is in a beat already, and this runs inside its on_delta: open a child session")
 	case d == nil:
 		bad = confError(what + ": argument 2 (device): got " + show(c.Arg(2)) + ", want a device")
 	}
 	return h, d, bad
+}
+
+// listenKey is where the context of an on_delta carries whose beat it listens to.
+type listenKey struct{}
+
+// listened is the chain of sessions in whose beats an on_delta runs.
+type listened struct {
+	session string
+	outer   any
+}
+
+// listening answers a context for the on_delta of a beat.
+func listening(ctx context.Context, session string) context.Context {
+	return context.WithValue(ctx, listenKey{}, &listened{session, ctx.Value(listenKey{})})
+}
+
+// listens says whether ctx runs inside the on_delta of a beat of session. The
+// kernel cannot tell: the script's own context is all that it is called with.
+func listens(ctx context.Context, session string) bool {
+	for l, _ := ctx.Value(listenKey{}).(*listened); l != nil; l, _ = l.outer.(*listened) {
+		if l.session == session {
+			return true
+		}
+	}
+	return false
 }
 
 func confError(text string) *kernel.Outcome {
@@ -94,7 +121,7 @@ func runBeat(c *Call) (int, error) {
 	if bad != nil {
 		return pushOutcome(c, *bad)
 	}
-	o, bad := beatOptions(c)
+	o, bad := beatOptions(c, h)
 	if bad != nil {
 		return pushOutcome(c, *bad)
 	}
@@ -109,7 +136,7 @@ func runBeat(c *Call) (int, error) {
 }
 
 // beatOptions reads opts; a mistake in it is an Outcome, in both modes.
-func beatOptions(c *Call) (o kernel.BeatOptions, bad *kernel.Outcome) {
+func beatOptions(c *Call, h *handle) (o kernel.BeatOptions, bad *kernel.Outcome) {
 	if !c.Given(3) {
 		return o, nil
 	}
@@ -121,11 +148,11 @@ func beatOptions(c *Call) (o kernel.BeatOptions, bad *kernel.Outcome) {
 	if err != nil {
 		return o, confError(err.Error())
 	}
-	if fn := opts.Value("on_delta"); fn != lua.LNil {
-		o.OnDelta = c.VM().onDelta(c.Ctx(), fn)
-	}
 	if opts.Has("deadline") {
 		o.Deadline = time.Now().Add(opts.Seconds("deadline", 0))
+	}
+	if fn := opts.Value("on_delta"); fn != lua.LNil {
+		o.OnDelta = c.VM().onDelta(listening(c.Ctx(), h.s.ID()), fn, o.Deadline)
 	}
 	if v := opts.Value("tool_choice"); v != lua.LNil {
 		if o.ToolChoice, err = AppendJSON(nil, v, &Encoding{Name: "knl.beat: tool_choice"}); err != nil {

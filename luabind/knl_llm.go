@@ -58,14 +58,24 @@ func callContext(c *Call, o kernel.CallOptions) *lua.LTable {
 		t.RawSetString("deadline", epochSeconds(o.Deadline))
 	}
 	if o.OnDelta != nil {
-		t.RawSetString("on_delta", c.L.NewFunction(func(l *lua.LState) int {
-			if t, ok := l.Get(1).(*lua.LTable); ok {
-				o.OnDelta(kernel.Delta{Kind: lua.LVAsString(t.RawGetString("kind")), Text: lua.LVAsString(t.RawGetString("text"))})
-			}
-			return 0
-		}))
+		t.RawSetString("on_delta", c.VM().function(showDelta(o.OnDelta), bound{place: "ctx.on_delta"}))
 	}
 	return t
+}
+
+// showDelta is ctx.on_delta: the listener is Lua too, and takes the baton.
+func showDelta(show func(kernel.Delta)) *Func {
+	return &Func{
+		Name: "on_delta", Args: []Arg{{Name: "delta", Kind: Table, Type: "knl.delta"}},
+		Fn: func(c *Call) (int, error) {
+			t := c.Table(1)
+			d := kernel.Delta{Kind: lua.LVAsString(t.RawGetString("kind")), Text: lua.LVAsString(t.RawGetString("text"))}
+			return 0, c.Block(func(context.Context) error {
+				show(d)
+				return nil
+			})
+		},
+	}
 }
 
 // callOptions reads the ctx that a script hands on to a model.
@@ -82,16 +92,21 @@ func callOptions(c *Call, v lua.LValue) (o kernel.CallOptions) {
 		o.Deadline = time.UnixMilli(int64(at * 1000))
 	}
 	if fn := t.RawGetString("on_delta"); callable(c.L, fn) {
-		o.OnDelta = c.VM().onDelta(c.Ctx(), fn)
+		o.OnDelta = c.VM().onDelta(c.Ctx(), fn, o.Deadline)
 	}
 	return o
 }
 
-// onDelta calls a script's listener. What it raises ends nothing: a listener
-// shows, it does not decide.
-func (vm *VM) onDelta(ctx context.Context, fn lua.LValue) func(kernel.Delta) {
+// onDelta calls a script's listener, until the deadline of the call if it has
+// one. What it raises ends nothing: a listener shows, it does not decide.
+func (vm *VM) onDelta(within context.Context, fn lua.LValue, deadline time.Time) func(kernel.Delta) {
 	warned := false
 	return func(d kernel.Delta) {
+		ctx, stop := within, func() {}
+		if !deadline.IsZero() {
+			ctx, stop = context.WithDeadline(within, deadline)
+		}
+		defer stop()
 		err := vm.Enter(ctx, func(c *Call) error {
 			_, err := c.Invoke(fn, c.VM().structTable(c.L, shapes.FormOf("delta"), d))
 			return err
@@ -232,12 +247,27 @@ func callError(c *Call, v lua.LValue) error {
 	return callErrorOf(t, c.VM().text(c.L, v))
 }
 
-// callErrorOf reads { kind, message?, retryable?, retry_after?, status? }; text
-// stands in for a missing message.
+// callErrorOf reads { kind, message?, retryable?, retry_after?, status? }; text is
+// what a table that knows its own says. What is missing or unknown there, the
+// message says.
 func callErrorOf(t *lua.LTable, text string) error {
 	e := &kernel.CallError{Kind: kernel.CallKind(lua.LVAsString(t.RawGetString("kind"))), Message: lua.LVAsString(t.RawGetString("message"))}
-	if e.Message == "" {
+	kind := t.RawGetString("kind")
+	if kind == lua.LNil {
+		e.Kind = kernel.Unknown
+	}
+	switch speaks := t.Metatable != nil && t.Metatable != lua.LNil; {
+	case e.Message != "":
+	case speaks:
 		e.Message = text
+	case kind == lua.LNil:
+		e.Message = "the llm gave no answer: its error has neither a kind nor a message"
+	default:
+		e.Message = "the llm gave no answer: its error has the kind " + show(kind) + " and no message"
+	}
+	if !e.Kind.Known() {
+		e.Kind = kernel.Unknown
+		e.Message += " (kind " + show(kind) + " is no call_error_kind, it is read as unknown)"
 	}
 	if r, ok := t.RawGetString("retryable").(lua.LBool); ok {
 		said := bool(r)

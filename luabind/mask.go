@@ -22,6 +22,9 @@ const (
 	shortestLogged = 8
 	// shortestPiece is how much of a long secret a cut must leave to be hidden.
 	shortestPiece = 8
+	// longestWord is up to where a value of small letters alone is taken for an
+	// ordinary word.
+	longestWord = 15
 )
 
 // Masker hides the values that the host was given as secrets from every text
@@ -29,36 +32,39 @@ const (
 // zero value hides nothing yet; it is safe to use from many goroutines.
 //
 // It knows a value as it stands and as JSON, Go and a URL spell it, also inside
-// JSON that is a text in JSON, and the piece of it that a cut leaves. It does not
-// know what a script makes of it (base64, hex, backwards), nor what was recorded
-// before the value was read.
+// JSON that is a text in JSON. Of a value of 16 bytes or more it also knows the
+// piece that a cut leaves: eight bytes or more of its beginning in front of a
+// cut, or of its end behind one. A cut is an end of the text, the mark that knl
+// sets where it cuts, three dots or stars, and a masked secret; in what is shown
+// also the end of a line, a column and a quoted text.
+//
+// It does not know a piece of the middle, what a script makes of a value
+// (base64, hex, backwards), nor what was recorded before the value was read. A
+// value that is an ordinary word is hidden like any other, in what the model is
+// told too; Warn hears of it.
+//
+// A text takes two passes at most, whatever the values are: the time is linear
+// in the text alone.
 type Masker struct {
+	Warn func(text string) // is told of a value that will hide ordinary text; nil: nobody is
+
 	mu     sync.Mutex
 	values []string
 	table  atomic.Pointer[maskTable]
-}
-
-// maskTable is what a Masker looks for; it is read-only.
-type maskTable struct {
-	values []string // longest first: at one place the replacer takes the first that fits
-	all    *strings.Replacer
-	logged *maskTable // of values that may be hidden in a log; itself there
-}
-
-func newMaskTable(values []string) *maskTable {
-	t := &maskTable{values: values}
-	pairs := make([]string, 0, 2*len(values))
-	for _, v := range values {
-		pairs = append(pairs, v, masked)
-	}
-	t.all = strings.NewReplacer(pairs...)
-	return t
 }
 
 // Add hides value from now on, and each line of it when it has several. Values
 // below four bytes are left alone.
 func (m *Masker) Add(value string) {
 	value = strings.TrimSpace(value)
+	if m.learn(value) && m.Warn != nil && isWord(value) {
+		m.Warn("a secret is an ordinary word: wherever the word stands it is masked, also in what the model is told, " +
+			"which may then read *** in code and prose; take a secret of 16 bytes or more, or one with a digit")
+	}
+}
+
+// learn says whether value was news.
+func (m *Masker) learn(value string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := len(m.values)
@@ -73,13 +79,10 @@ func (m *Masker) Add(value string) {
 		}
 	}
 	if len(m.values) == known {
-		return
+		return false
 	}
-	slices.SortFunc(m.values, func(a, b string) int { return len(b) - len(a) })
-	t := newMaskTable(slices.Clone(m.values))
-	t.logged = newMaskTable(slices.DeleteFunc(slices.Clone(m.values), unfitForLog))
-	t.logged.logged = t.logged
-	m.table.Store(t)
+	m.table.Store(newMaskTable(slices.Clone(m.values)))
+	return true
 }
 
 // spellings answers the ways in which value gets into a text.
@@ -117,47 +120,20 @@ func unfitForLog(value string) bool {
 	return len(value) < shortestLogged || slices.ContainsFunc(logWords, func(w string) bool { return strings.Contains(w, value) })
 }
 
-// Mask answers text with every secret in it replaced by three stars.
+// isWord says whether hiding value in a log is likely to hide words that are no
+// secret.
+func isWord(value string) bool {
+	return !unfitForLog(value) && len(value) <= longestWord && strings.Trim(value, "abcdefghijklmnopqrstuvwxyz") == ""
+}
+
+// Mask answers text, which is shown to someone, with every secret in it replaced
+// by three stars.
 func (m *Masker) Mask(text string) string {
 	t := m.table.Load()
 	if t == nil {
 		return text
 	}
-	return t.mask(text)
-}
-
-func (t *maskTable) mask(text string) string { return t.pieces(t.all.Replace(text)) }
-
-// Marks behind which a text goes on after a cut, and in front of which it was
-// cut. Both ends of the text are such places too.
-var (
-	cutsBefore = []string{"…", "\"…", "\n[... "}
-	cutsAfter  = []string{" bytes cut ...]\n", "…"}
-)
-
-// pieces hides what a cut left of a long secret.
-func (t *maskTable) pieces(text string) string {
-	for _, v := range t.values {
-		if len(v) < 2*shortestPiece || !strings.Contains(text, v[:shortestPiece]) && !strings.Contains(text, v[len(v)-shortestPiece:]) {
-			continue
-		}
-		for n := len(v) - 1; n >= shortestPiece; n-- {
-			head, tail := v[:n], v[len(v)-n:]
-			if rest, ok := strings.CutSuffix(text, head); ok {
-				text = rest + masked
-			}
-			if rest, ok := strings.CutPrefix(text, tail); ok {
-				text = masked + rest
-			}
-			for _, mark := range cutsBefore {
-				text = strings.ReplaceAll(text, head+mark, masked+mark)
-			}
-			for _, mark := range cutsAfter {
-				text = strings.ReplaceAll(text, mark+tail, mark+masked)
-			}
-		}
-	}
-	return text
+	return t.mask(text, shownText)
 }
 
 // holds says whether text is a secret, or one of eight bytes or more is part of

@@ -2,18 +2,20 @@ package luabind
 
 import (
 	"io"
-	"strings"
 	"sync"
 )
 
 // MaskWriter hides secrets in what is written through it, also those that two
-// writes share: the beginning of one waits for what follows it. Flush writes
-// what waits.
+// writes share: the beginning of one waits for what follows it. The piece that a
+// cut left is hidden when one write holds it, or the beginning of it waits. Flush
+// writes what waits.
 type MaskWriter struct {
-	mask *Masker
-	mu   sync.Mutex
-	to   io.Writer
-	held string
+	mask   *Masker
+	mu     sync.Mutex
+	to     io.Writer
+	held   string
+	hidden int  // bytes of held for which the stars are written
+	midway bool // what is held follows something on its line
 }
 
 // Writer answers a writer that hides secrets on the way to w.
@@ -23,55 +25,58 @@ func (m *Masker) Writer(w io.Writer) *MaskWriter { return &MaskWriter{mask: m, t
 func (w *MaskWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text, t := w.held+string(p), w.mask.table.Load()
-	w.held = ""
-	if t != nil {
-		cut := t.safe(text)
-		text, w.held = t.all.Replace(text[:cut]), text[cut:]
-	}
-	return len(p), w.put(text)
+	return len(p), w.pass(w.held+string(p), false)
 }
 
 // Flush writes what waits, and hides it when it is a good part of a secret.
 func (w *MaskWriter) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text := w.held
-	w.held = ""
-	return w.put(w.mask.Mask(text))
+	return w.pass(w.held, true)
 }
 
-func (w *MaskWriter) put(text string) error {
-	if text == "" {
+// pass writes what of text can be masked for good and holds the rest.
+func (w *MaskWriter) pass(text string, last bool) error {
+	var spans []hiddenPart
+	open, view := 0, shownText
+	if t := w.mask.table.Load(); t != nil {
+		view.begins, view.ends = !w.midway, last
+		spans, open = t.find(text, view)
+	}
+	if last {
+		open = 0
+	}
+	cut := len(text) - open
+	out, hidden := w.starred(text[:cut], spans)
+	w.held, w.hidden = text[cut:], hidden
+	if cut > 0 {
+		w.midway = !view.cutBefore(text[:cut])
+	}
+	if out == "" {
 		return nil
 	}
-	_, err := io.WriteString(w.to, text)
+	_, err := io.WriteString(w.to, out)
 	return err
 }
 
-// safe answers up to where text can be masked for good: behind it stands what
-// may be the beginning of a secret, and no secret lies across. Of a secret with
-// several lines each is one.
-func (t *maskTable) safe(text string) int {
-	cut := len(text)
-	for _, v := range t.values {
-		if strings.Contains(v, "\n") {
-			continue
-		}
-		for n := min(len(v)-1, len(text)); n > len(text)-cut; n-- {
-			if strings.HasSuffix(text, v[:n]) {
-				cut = len(text) - n
-			}
-		}
+// starred masks text, whose first w.hidden bytes are hidden already, and answers
+// how many bytes behind it are hidden by the stars that it ends with.
+func (w *MaskWriter) starred(text string, spans []hiddenPart) (out string, hidden int) {
+	if w.hidden > 0 {
+		spans = joined(append(spans, hiddenPart{0, w.hidden}))
 	}
-	for moved := cut < len(text); moved; {
-		moved = false
-		for _, v := range t.values {
-			from := max(0, cut-len(v)+1)
-			if i := strings.Index(text[from:], v); i >= 0 && from+i < cut {
-				cut, moved = from+i, true
-			}
-		}
+	from := 0
+	if w.hidden > 0 {
+		from, hidden = min(spans[0].to, len(text)), max(0, spans[0].to-len(text))
+		spans = spans[1:]
 	}
-	return cut
+	inside := spans[:0]
+	for _, s := range spans {
+		if s.from >= len(text) {
+			break
+		}
+		hidden = max(0, s.to-len(text))
+		inside = append(inside, hiddenPart{s.from - from, min(s.to, len(text)) - from})
+	}
+	return starred(text[from:], inside), hidden
 }

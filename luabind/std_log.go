@@ -38,7 +38,7 @@ func stdLog(o StdOptions) *Module {
 func writeLog(c *Call, o StdOptions, level string) error {
 	line := time.Now().UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z ")
 	line = append(line, (level + "  ")[:6]...)
-	line = append(line, oneLine(c.String(1))...)
+	line = append(line, oneLine(o.Mask.Mask(c.String(1)))...) // it has ends of its own
 	if c.Given(2) {
 		var err error
 		if line, err = AppendJSON(append(line, ' '), c.Table(2), &Encoding{Name: "fields"}); err != nil {

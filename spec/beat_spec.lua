@@ -116,6 +116,59 @@ describe("knl.beat", function()
     assert.same({ "thinking:hm", "text:hello" }, seen)
   end)
 
+  it("runs no other beat of the session from on_delta", function()
+    local s = seeded{ budget = { amount = 9 } }
+    local d = knl.device{ llm = script({ text = "hello" }, { text = "again" }) }
+    local beat, rerun, child, outer
+    local o = knl.beat(s, d, { on_delta = function()
+      beat = beat or knl.beat(s, d)
+      rerun = rerun or knl.rerun(s, d, "c1")
+      child = child or knl.session({ parent = s, budget = { from_parent = 1 } }, function(c)
+        c:append{ kind = "msg_user", data = { content = "go" } }
+        local own = knl.beat(c, d, { on_delta = function() outer = outer or knl.beat(s, d) end })
+        return own.status
+      end)
+    end })
+    assert.equal("ok", o.status)
+    for name, inner in pairs{ beat = beat, rerun = rerun, outer = outer } do
+      assert.same({ "error", "conf" }, { inner.status, inner.kind }, name)
+      assert.matches("session " .. s:id() .. " is in a beat already, and this runs inside its "
+        .. "on_delta: open a child session", inner.detail.message)
+    end
+    assert.equal("ok", child)
+    assert.equal("ok", knl.beat(s, d).status)
+  end)
+
+  it("ends on_delta at its deadline", function()
+    local woke
+    local function listen()
+      std.time.sleep(60)
+      woke = true
+    end
+    local began = std.time.monotonic()
+    knl.beat(seeded(), knl.device{ llm = script{ text = "hello" } },
+      { deadline = 0.05, on_delta = listen })
+    knl.beat(seeded(), knl.device{ llm = script{ text = "hello" } },
+      { deadline = 0.05, on_delta = function() while true do end end })
+    assert.is_nil(woke)
+    assert.is_true(std.time.monotonic() - began < 30)
+  end)
+
+  it("lets a model of the script show what comes", function()
+    local seen = {}
+    local o = knl.beat(seeded(), knl.device{ llm = function(_, ctx)
+      ctx.on_delta{ kind = "text", text = "he" }
+      ctx.on_delta{ kind = "text", text = "llo" }
+      local ok, err = pcall(ctx.on_delta, "hello")
+      assert.is_false(ok)
+      assert.matches('ctx.on_delta: argument 1 %(delta%): got "hello", want a table',
+        tostring(err))
+      return { status = "ok", content = { { type = "text", text = "hello" } }, usage = usage }
+    end }, { on_delta = function(delta) seen[#seen + 1] = delta.text end })
+    assert.equal("ok", o.status)
+    assert.same({ "he", "llo" }, seen)
+  end)
+
   it("stops at its deadline", function()
     local s = seeded()
     local o = knl.beat(s, knl.device{ llm = script{ text = "late", delay = 600 } },
@@ -172,7 +225,22 @@ describe("knl.beat", function()
     assert.same({ "overloaded", true, 2 },
       { o.detail.kind, o.detail.retryable, o.detail.retry_after })
     o = answered(function() return nil, { kind = "weird", message = "x" } end)
-    assert.same({ "unknown", false }, { o.detail.kind, o.detail.retryable })
+    assert.same(
+      { "unknown", false, 'x (kind "weird" is no call_error_kind, it is read as unknown)' },
+      { o.detail.kind, o.detail.retryable, o.detail.message })
+    o = answered(function() error{ kind = "server" } end)
+    assert.same({ "server", true }, { o.detail.kind, o.detail.retryable })
+    assert.equal('the llm gave no answer: its error has the kind "server" and no message',
+      o.detail.message)
+    o = answered(function() return nil, {} end)
+    assert.equal("the llm gave no answer: its error has neither a kind nor a message",
+      o.detail.message)
+    o = answered(function() return nil, { message = "no kind" } end)
+    assert.same({ "unknown", "no kind" }, { o.detail.kind, o.detail.message })
+    o = answered(function()
+      return nil, setmetatable({ kind = "auth" }, { __tostring = function() return "who?" end })
+    end)
+    assert.same({ "auth", "who?" }, { o.detail.kind, o.detail.message })
     o = answered(function() return nil, { kind = "server", retryable = false, message = "x" } end)
     assert.is_false(o.detail.retryable)
   end)

@@ -51,7 +51,7 @@ func doctorCommand(a *app) *cobra.Command {
 			for _, name := range providers.Providers() {
 				p := portFacts(name, os.LookupEnv)
 				if online {
-					p.ask(ctx, providers[name], keyMask(os.LookupEnv))
+					p.ask(ctx, providers[name], keyMask(os.LookupEnv, nil))
 				}
 				d.OK = d.OK && !(p.Online == "failed" && p.KeySet) // a server on this machine may be off
 				d.Ports = append(d.Ports, p)
@@ -115,7 +115,7 @@ func (a *app) storeDoc(ctx context.Context) storeDoc {
 		d.State = "memory"
 		return d
 	}
-	if _, err := os.Stat(d.Path); errors.Is(err, fs.ErrNotExist) {
+	if entries, err := os.ReadDir(d.Path); errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
 		d.State = "none"
 		return d
 	}
@@ -159,29 +159,15 @@ type portDoc struct {
 	Problem      string `json:"problem,omitempty"`
 }
 
-// providerFacts says where each provider's adapter looks for a key and an address
-// when a conf names none. A server without a key variable wants none.
-var providerFacts = map[string]struct{ key, baseVariable, base string }{
-	"anthropic":  {"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https://api.anthropic.com"},
-	"openai":     {"OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1"},
-	"openrouter": {"OPENROUTER_API_KEY", "", "https://openrouter.ai/api/v1"},
-	"ollama":     {"", "", "http://127.0.0.1:11434/v1"},
-	"vllm":       {"", "", "http://127.0.0.1:8000/v1"},
-	"llamacpp":   {"", "", "http://127.0.0.1:8080/v1"},
-}
-
 func portFacts(name string, env func(string) (string, bool)) portDoc {
-	f := providerFacts[name]
-	d := portDoc{Name: name, KeyVariable: f.key, BaseURL: f.base, Online: "not asked"}
-	if f.key != "" {
-		key, _ := env(f.key)
+	at := providers[name].(port.Placed).Place()
+	d := portDoc{Name: name, KeyVariable: at.KeyVariable, BaseURL: at.Base, Online: "not asked"}
+	if at.KeyVariable != "" {
+		key, _ := env(at.KeyVariable)
 		d.KeySet = key != ""
 	}
-	if f.baseVariable == "" {
-		return d
-	}
-	if base, _ := env(f.baseVariable); base != "" {
-		d.BaseURL, d.BaseVariable = shownURL(base), f.baseVariable
+	if base, _ := env(at.BaseVariable); base != "" {
+		d.BaseURL, d.BaseVariable = shownURL(base), at.BaseVariable
 	}
 	return d
 }
@@ -207,16 +193,22 @@ func (d *portDoc) ask(ctx context.Context, p port.Port, mask *luabind.Masker) {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	d.Online = "reached"
-	if err := p.Health(ctx, port.Conf{}); err != nil {
-		d.Online, d.Problem = "failed", mask.Mask(err.Error())
+	err := p.Health(ctx, port.Conf{})
+	switch {
+	case err == nil:
+		return
+	case errors.Is(ctx.Err(), context.DeadlineExceeded): // whatever the port made of it
+		err = fmt.Errorf("no answer in %d s", patience/time.Second)
 	}
+	d.Online, d.Problem = "failed", mask.Mask(err.Error())
 }
 
-// keyMask hides the keys of the providers that stand in the environment.
-func keyMask(env func(string) (string, bool)) *luabind.Masker {
-	m := &luabind.Masker{}
-	for _, f := range providerFacts {
-		if key, _ := env(f.key); f.key != "" && key != "" {
+// keyMask hides the keys of the providers that stand in the environment; warn is
+// told of one that will hide more than itself.
+func keyMask(env func(string) (string, bool), warn func(string)) *luabind.Masker {
+	m := &luabind.Masker{Warn: warn}
+	for _, p := range providers {
+		if key, _ := env(p.(port.Placed).Place().KeyVariable); key != "" {
 			m.Add(key)
 		}
 	}

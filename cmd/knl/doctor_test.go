@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/luabind"
 	"github.com/knl-run/knl/port"
 )
 
@@ -46,9 +47,18 @@ func TestADoctorTellsNoKey(t *testing.T) {
 	} {
 		d := portFacts(c.name, env)
 		require.Equal(t, c.name == "openai", d.KeySet)
-		d.ask(context.Background(), sick{c.err}, keyMask(env))
+		d.ask(context.Background(), sick{c.err}, keyMask(env, nil))
 		require.Equal(t, c.online, d.Online, c.name)
 		require.Equal(t, c.problem, d.Problem, c.name)
 		require.NotContains(t, d.line(), "0123456789")
 	}
+}
+
+func TestADoctorDoesNotWaitForever(t *testing.T) {
+	ctx, stop := context.WithTimeout(context.Background(), 0)
+	defer stop()
+	d := portFacts("ollama", func(string) (string, bool) { return "", false })
+	d.ask(ctx, sick{errors.New("transport: context deadline exceeded")}, &luabind.Masker{})
+	require.Equal(t, "failed", d.Online)
+	require.Equal(t, "no answer in 10 s", d.Problem)
 }

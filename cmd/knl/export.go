@@ -72,7 +72,7 @@ func (a *app) export(ctx context.Context, p *place, prefix, form, out string) er
 	if err != nil {
 		return err
 	}
-	e := &exporter{session: s, row: row, mask: keyMask(os.LookupEnv)}
+	e := &exporter{session: s, row: row, mask: keyMask(os.LookupEnv, nil)}
 	if out == "" {
 		return e.write(ctx, a.ui.out, form)
 	}
@@ -111,7 +111,11 @@ func (e *exporter) writeFile(ctx context.Context, path, form string) error {
 func (e *exporter) write(ctx context.Context, w io.Writer, form string) error {
 	e.w = bufio.NewWriterSize(w, 64<<10)
 	write := map[string]func(context.Context) error{asEvents: e.events, asMessages: e.messages, asHTML: e.page}[form]
-	return errors.Join(write(ctx), e.w.Flush())
+	err := write(ctx)
+	if flushed := e.w.Flush(); err == nil { // a writer that failed says the same again
+		err = flushed
+	}
+	return err
 }
 
 // each calls do with every event, page by page.

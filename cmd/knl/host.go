@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"os"
@@ -32,7 +31,10 @@ type host struct {
 }
 
 func (a *app) newHost() *host {
-	h := &host{app: a, stores: stores{dir: a.flags.store, note: a.ui.note}, mask: &luabind.Masker{}, known: map[string]bool{}}
+	h := &host{app: a, stores: stores{dir: a.flags.store, note: a.ui.note}, known: map[string]bool{}}
+	// The keys are known before a port reads one, so that no output, no command
+	// and no record has it before the first call.
+	h.mask = keyMask(os.LookupEnv, func(text string) { a.ui.note("knl: %s", text) })
 	h.ports = registry(port.Host{Env: os.LookupEnv, Secret: h.mask.Add, Warn: func(text string) { a.ui.note("knl: %s", text) }})
 	return h
 }
@@ -56,47 +58,8 @@ func registry(h port.Host) port.Registry {
 // masked answers w with the secrets that scripts read hidden.
 func (h *host) masked(w io.Writer) io.Writer { return h.mask.Writer(w) }
 
-// maskedJSON answers raw with the secrets in its texts hidden.
-func (h *host) maskedJSON(raw json.RawMessage) json.RawMessage {
-	if raw == nil {
-		return nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		panic("BUG: a result is no JSON: " + err.Error())
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(h.maskedValue(v)); err != nil {
-		panic("BUG: a result does not encode: " + err.Error())
-	}
-	return bytes.TrimSpace(b.Bytes())
-}
-
-func (h *host) maskedValue(v any) any {
-	switch v := v.(type) {
-	case string:
-		return h.mask.Mask(v)
-	case json.Number:
-		if text := h.mask.Mask(v.String()); text != v.String() {
-			return text
-		}
-	case []any:
-		for i := range v {
-			v[i] = h.maskedValue(v[i])
-		}
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, x := range v {
-			out[h.mask.Mask(k)] = h.maskedValue(x)
-		}
-		return out
-	}
-	return v
-}
+// maskedJSON answers raw with the secrets in it hidden.
+func (h *host) maskedJSON(raw json.RawMessage) json.RawMessage { return h.mask.MaskResult(raw) }
 
 // modelFault answers why --model names no model, or nil.
 func modelFault(model string) error {
@@ -120,5 +83,13 @@ func (h *host) modules() []*luabind.Module {
 	}))
 	mods = append(mods, luabind.PortsModule(h.playing.ports(&luabind.Ports{Registry: h.ports, Model: h.app.flags.model, Mask: h.mask})))
 	mods = append(mods, luabind.MCPModule(&luabind.MCP{Version: version(), Mask: h.mask}))
-	return append(mods, luabind.Std(luabind.StdOptions{Log: h.app.ui.err, Mask: h.mask, Store: h.stores.open, Terminal: h.terminal})...)
+	return append(mods, luabind.Std(luabind.StdOptions{Log: h.app.ui.err, Mask: h.mask, Store: h.stores.open, StoreDir: h.storeDir(), Terminal: h.terminal})...)
+}
+
+// storeDir answers the folder of the run's store, "" when it is in memory.
+func (h *host) storeDir() string {
+	if h.stores.dir == memory {
+		return ""
+	}
+	return h.stores.dir
 }

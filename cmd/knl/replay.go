@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,8 +23,9 @@ same; children play recorded children. Every device gets the recorded model,
 whatever port the script gave it. ID is a whole id, a unique beginning or ending
 of one, or "last". Flags stand before ID; what follows the script is the script's.
 
-Tools answer what was recorded and do not run; --tools run lets them. What the
-script does between its beats is done. Its own sessions live in memory and are
+Tools answer what was recorded and do not run, and the children that they opened
+are left out; --tools run lets them. What the script does between its beats is
+done. Its own sessions live in memory and are
 gone after the run, arg.session is nil; the store is read and not written.
 
 What the script prints goes to stderr. Exits 0 when all recorded calls were asked
@@ -75,12 +77,18 @@ func (a *app) replay(ctx context.Context, prefix string, s script, tools string)
 		if err != nil {
 			return err
 		}
+		recorded := p.kernel
+		if tools == toolsRecorded {
+			if recorded, err = withoutTools(ctx, p, id); err != nil {
+				return err
+			}
+		}
 		h := a.newHost()
 		h.stores.dir, h.stores.mem = memory, store.NewMem()
-		h.playing = &playing{session: id, port: replay.New(p.kernel, id), store: h.stores.mem, tools: tools == toolsRecorded}
+		h.playing = &playing{session: id, port: replay.New(recorded, id), store: h.stores.mem, tools: tools == toolsRecorded}
 		s.host, s.stdout = h, a.ui.err
 		r := s.run(ctx)
-		r.err = errors.Join(r.err, h.stores.close(context.WithoutCancel(ctx)))
+		r.err = errors.Join(r.err, h.stores.close())
 		d, err := h.playing.judge(context.WithoutCancel(ctx))
 		if err != nil {
 			return err
@@ -90,6 +98,62 @@ func (a *app) replay(ctx context.Context, prefix string, s script, tools string)
 		}
 		return a.replayed(h, d, r)
 	})
+}
+
+// childless is a store in which some children are not seen.
+type childless struct {
+	store.Store
+	hidden map[string]bool
+}
+
+// Children lists the others.
+func (c childless) Children(ctx context.Context, parent string) ([]string, error) {
+	ids, err := c.Store.Children(ctx, parent)
+	return slices.DeleteFunc(ids, func(id string) bool { return c.hidden[id] }), err
+}
+
+// withoutTools answers p's kernel without the sessions that tools of the tree of
+// id opened: a tool that does not run opens none.
+func withoutTools(ctx context.Context, p *place, id string) (*kernel.Kernel, error) {
+	tree, err := p.kernel.Tree(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	hidden := map[string]bool{}
+	for _, row := range tree {
+		s, err := p.kernel.Attach(ctx, row.Session)
+		if err != nil {
+			return nil, err
+		}
+		rows, _, err := s.Scan(ctx, kernel.Where{Kinds: []string{kernel.ToolCall, kernel.ToolResult, kernel.BudgetReserved}})
+		if err != nil {
+			return nil, err
+		}
+		openedInCalls(rows, hidden)
+	}
+	return kernel.New(childless{p.store, hidden}, kernel.Options{}), nil
+}
+
+// openedInCalls adds the children that a session opened while a call ran.
+func openedInCalls(rows []kernel.Row, children map[string]bool) {
+	running := map[string]bool{}
+	for _, row := range rows {
+		var d struct {
+			CallID string `json:"call_id"`
+			Child  string `json:"child"`
+		}
+		_ = json.Unmarshal(row.Event.Data, &d) // a caller's event may have other types there
+		switch row.Event.Kind {
+		case kernel.ToolCall:
+			running[d.CallID] = true
+		case kernel.ToolResult:
+			delete(running, d.CallID)
+		case kernel.BudgetReserved:
+			if d.Child != "" && len(running) > 0 {
+				children[d.Child] = true
+			}
+		}
+	}
 }
 
 // replayDoc is the JSON of a replay.
@@ -116,7 +180,7 @@ func (a *app) replayed(h *host, d *replayDoc, r result) error {
 	code, why := exitDone, ""
 	if r.err != nil {
 		code, why = r.reason(false)
-		d.Error = &errorDoc{h.mask.Mask(why), scriptTrace(r.err)}
+		d.Error = &errorDoc{h.mask.Mask(why), h.mask.Mask(scriptTrace(r.err))}
 	}
 	if d.Difference != nil {
 		code = exitRaised
@@ -133,7 +197,16 @@ func (a *app) replayed(h *host, d *replayDoc, r result) error {
 	case d.Error != nil:
 		a.ui.note("the script raised: %s", d.Error.Message)
 	}
-	return &fault{code: code, err: fmt.Errorf("session %s: the replay differs at call %d", d.Difference.Session, d.Difference.Call)}
+	return &fault{code: code, err: fmt.Errorf("session %s: the replay differs at call %d", d.Difference.Session, d.Difference.Call),
+		hint: nextStep(d.Difference)}
+}
+
+// nextStep says where to look at what was recorded.
+func nextStep(d *replay.Difference) string {
+	if d.Beat == "" {
+		return fmt.Sprintf("knl log %s shows what was recorded", d.Session)
+	}
+	return fmt.Sprintf("knl show %s --beat %s shows what was recorded", d.Session, d.Beat)
 }
 
 func (a *app) showReplay(d *replayDoc) error {

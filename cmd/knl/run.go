@@ -101,15 +101,15 @@ func (a *app) runScript(ctx context.Context, f runFlags, s script) (err error) {
 	}
 	if s.session != "" {
 		if s.session, err = h.resumable(ctx, s.session); err != nil {
-			return errors.Join(err, h.stores.close(ctx))
+			return errors.Join(err, h.stores.close())
 		}
 	}
 	began := time.Now()
 	r := s.run(ctx)
-	stopped := interrupted(ctx) // and not while it stays for others
+	stopped := interrupted(ctx)
 	calm()
 	t := h.tally(context.WithoutCancel(ctx))
-	r.err = errors.Join(r.err, h.stores.close(ctx))
+	r.err = errors.Join(r.err, h.stores.close())
 	if a.flags.json && r.err == nil {
 		r.err = r.odd
 	}
@@ -126,7 +126,7 @@ func (a *app) runScript(ctx context.Context, f runFlags, s script) (err error) {
 	}
 	if a.flags.json {
 		r.value = h.maskedJSON(r.value)
-		if err := a.ui.json(r.document(code, why, t)); err != nil {
+		if err := a.ui.json(r.document(code, why, h.mask.Mask(scriptTrace(r.err)), t)); err != nil {
 			return err
 		}
 	}
@@ -163,13 +163,13 @@ type errorDoc struct {
 	Traceback string `json:"traceback,omitempty"`
 }
 
-func (r *result) document(code int, why string, t tally) runDoc {
+func (r *result) document(code int, why, trace string, t tally) runDoc {
 	d := runDoc{Result: r.value, Reason: reasons[code], Exit: code, Sessions: t.sessions, Beats: t.beats, In: t.in, Out: t.out}
 	if d.Result == nil {
 		d.Result = json.RawMessage("null")
 	}
 	if code != exitDone {
-		d.Error = &errorDoc{why, scriptTrace(r.err)}
+		d.Error = &errorDoc{why, trace}
 	}
 	return d
 }

@@ -215,3 +215,44 @@ func TestNoSecretIsLeftBehind(t *testing.T) {
 		})
 	}
 }
+
+// A provider's key is hidden before the first call that needs it: a script may
+// come by it in a file, or print what a command says of it.
+func TestAKeyIsHiddenBeforeItIsUsed(t *testing.T) {
+	const early = `
+local knl = require("knl")
+local key = std.env.get(arg[1])
+print("before", key)
+std.log.warn("before " .. key)
+std.kv.set("key", key)
+print("a command has none", std.sh.run({ "printenv", arg[1] }).stdout == "")
+return knl.session({}, function(s)
+  s:append{ kind = "msg_user", data = { content = arg[1] .. "=" .. key } }
+  knl.beat(s, knl.device{ llm = function(request)
+    print(request.messages[1].content)
+    return nil, { kind = "server", message = key }
+  end })
+  return { key = key, [key] = key }
+end)`
+	for _, name := range []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"} {
+		t.Run(name, func(t *testing.T) {
+			w := &wild{dir: t.TempDir()}
+			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "early.lua"), []byte(early), 0o644))
+			t.Setenv(name, canaries["CANARY_PLAIN"])
+			w.knl(t, "--json", "run", "early.lua", name)
+			require.Contains(t, w.out.String(), name+"=***", "the request is printed")
+			require.Contains(t, w.out.String(), "a command has none\ttrue")
+			require.Contains(t, w.out.String(), `"result":{"***":"***","key":"***"}`)
+			w.find(t)
+		})
+	}
+}
+
+func TestAKeyThatIsAWordIsWarnedOf(t *testing.T) {
+	w := &wild{dir: t.TempDir()}
+	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "a.lua"), []byte(`print("it is wonderful")`), 0o644))
+	t.Setenv("OPENAI_API_KEY", "wonderful")
+	w.knl(t, "run", "-q", "a.lua")
+	require.Equal(t, 1, strings.Count(w.out.String(), "knl: a secret is an ordinary word: "))
+	require.Contains(t, w.out.String(), "it is ***\n")
+}

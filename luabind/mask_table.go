@@ -1,0 +1,208 @@
+package luabind
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// maskTable is what a Masker looks for; it is read-only.
+type maskTable struct {
+	values []string
+	ahead  *maskTrie // of the values
+	back   *maskTrie // of the values, each from its end
+}
+
+// A maskLevel is which values are looked for.
+type maskLevel int
+
+const (
+	allValues  maskLevel = iota
+	forTheLog            // only those that are fit for the log of a session
+	maskLevels = iota
+)
+
+func newMaskTable(values []string) *maskTable {
+	t := &maskTable{values: values, ahead: newMaskTrie(), back: newMaskTrie()}
+	for _, v := range values {
+		for level := range maskLevel(maskLevels) {
+			if level == forTheLog && unfitForLog(v) {
+				continue
+			}
+			t.ahead.add(v, level)
+			t.back.add(reversed(v), level)
+			if isLong(v) { // what a text without any beginning may hold
+				t.ahead.first[level].add(v[len(v)-shortestPiece:])
+			}
+		}
+	}
+	t.ahead.link()
+	t.back.link()
+	return t
+}
+
+// isValue says whether text is a value, whole.
+func (t *maskTable) isValue(text string) bool { return slices.Contains(t.values, text) }
+
+// isLong says whether pieces of v are hidden too.
+func isLong(v string) bool { return len(v) >= 2*shortestPiece }
+
+func reversed(v string) string {
+	b := []byte(v)
+	slices.Reverse(b)
+	return string(b)
+}
+
+// maskView says how a text is looked at.
+type maskView struct {
+	level        maskLevel
+	edges        string // letters at which a text within the text begins and ends
+	begins, ends bool   // the text's own ends are ends, no more of it comes
+}
+
+var (
+	loggedText = maskView{level: forTheLog, begins: true, ends: true}
+	resultText = maskView{begins: true, ends: true}
+	shownText  = maskView{edges: "\n\r\t\"", begins: true, ends: true}
+)
+
+// hiddenPart is what is hidden of a text.
+type hiddenPart struct{ from, to int }
+
+func (t *maskTable) mask(text string, v maskView) string {
+	spans, _ := t.find(text, v)
+	return starred(text, spans)
+}
+
+// starred answers text with stars in place of the spans, which are in order and
+// do not overlap.
+func starred(text string, spans []hiddenPart) string {
+	if len(spans) == 0 {
+		return text
+	}
+	var out strings.Builder
+	done := 0
+	for _, s := range spans {
+		out.WriteString(text[done:s.from])
+		out.WriteString(masked)
+		done = s.to
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+// find answers what is to be hidden of text, in order, and how many bytes at the
+// end of it may be the beginning of a value.
+func (t *maskTable) find(text string, v maskView) (parts []hiddenPart, open int) {
+	ahead := t.ahead.scan(text, v.level)
+	if hit(&t.ahead.first[v.level], text, 0) < 0 {
+		return nil, ahead.open
+	}
+	tails := t.back.scan(reversed(text), v.level).pieces
+	for i, p := range tails {
+		tails[i] = hiddenPart{len(text) - p.to, len(text) - p.from}
+	}
+	if len(ahead.pieces)+len(tails) == 0 {
+		return ahead.wholes, ahead.open
+	}
+	return joined(v.withPieces(text, ahead.wholes, ahead.pieces, tails)), ahead.open
+}
+
+// withPieces adds to spans those heads behind which text was cut, and those tails
+// in front of which it was. What is hidden is a cut for what stands beside it, so
+// heads are taken from the end on and tails from the beginning: a masked text is
+// its own mask.
+func (v maskView) withPieces(text string, spans, heads, tails []hiddenPart) []hiddenPart {
+	begins, ends := map[int]bool{}, map[int]bool{}
+	for _, s := range spans {
+		begins[s.from], ends[s.to] = true, true
+	}
+	for _, s := range slices.Backward(heads) {
+		if begins[s.to] || v.cutBehind(text[s.to:]) {
+			begins[s.from] = true
+			spans = append(spans, s.withoutLineEnds(text))
+		}
+	}
+	for _, s := range slices.Backward(tails) {
+		if ends[s.from] || v.cutBefore(text[:s.from]) {
+			ends[s.to] = true
+			spans = append(spans, s.withoutLineEnds(text))
+		}
+	}
+	return spans
+}
+
+// withoutLineEnds answers s without the line ends at its ends: a line stays one.
+func (s hiddenPart) withoutLineEnds(text string) hiddenPart {
+	for s.from < s.to && text[s.from] == '\n' {
+		s.from++
+	}
+	for s.to > s.from && text[s.to-1] == '\n' {
+		s.to--
+	}
+	return s
+}
+
+// joined puts spans in order and makes one of those that overlap.
+func joined(spans []hiddenPart) []hiddenPart {
+	slices.SortFunc(spans, func(a, b hiddenPart) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) })
+	out := spans[:0]
+	for _, s := range spans {
+		if last := len(out) - 1; last >= 0 && s.from < out[last].to {
+			out[last].to = max(out[last].to, s.to)
+		} else {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Marks behind which a text goes on after a cut, and in front of which it was
+// cut: knl's own, and those that others set.
+var (
+	marksBehind = []string{"…", "\"…", "...", masked}
+	marksBefore = []string{"…", "…\"", "...", masked}
+)
+
+// cutBehind says whether a text that goes on with rest was cut in front of it.
+func (v maskView) cutBehind(rest string) bool {
+	if rest == "" {
+		return v.ends
+	}
+	if strings.IndexByte(v.edges, rest[0]) >= 0 {
+		return true
+	}
+	for _, mark := range marksBehind {
+		if strings.HasPrefix(rest, mark) {
+			return true
+		}
+	}
+	inQuotes := strings.TrimLeft(rest, `\`)
+	if strings.HasPrefix(inQuotes, "n") && len(inQuotes) < len(rest) || strings.HasPrefix(inQuotes, "\n") {
+		return strings.HasPrefix(inQuotes[1:], "[... ")
+	}
+	return false
+}
+
+// cutBefore says whether a text that follows so was cut at its end.
+func (v maskView) cutBefore(so string) bool {
+	if so == "" {
+		return v.begins
+	}
+	if strings.IndexByte(v.edges, so[len(so)-1]) >= 0 {
+		return true
+	}
+	for _, mark := range marksBefore {
+		if strings.HasSuffix(so, mark) {
+			return true
+		}
+	}
+	line, ok := strings.CutSuffix(so, "\n")
+	if !ok {
+		if line, ok = strings.CutSuffix(so, `\n`); !ok {
+			return false
+		}
+		line = strings.TrimRight(line, `\`)
+	}
+	return strings.HasSuffix(line, " bytes cut ...]")
+}
