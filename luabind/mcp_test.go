@@ -143,7 +143,7 @@ const mcpToolsScript = `
 	same({ tools["fs_read-4074bc02"].effects, tools["fs_read-4074bc02"].idempotent }, { "read", true })
 	same({ tools.fs_read.effects, tools.fs_read.idempotent }, { "external", true })
 	same({ tools.echo.effects, tools.echo.idempotent == nil }, { "external", true })
-	same({ tools.echo.description, tools.echo.timeout, tools.echo.input_schema.type }, { "does echo", 20, "object" })
+	same({ tools.echo.description, tools.echo.timeout, tools.echo.input_schema.type }, { "does echo", 90, "object" })
 	require("knl").device{ tools = tools }
 
 	same(tools.echo.handler({ id = require("knl").int("9007199254740993"), list = {}, s = "ü" }, nil), '{"id":9007199254740993,"list":{},"s":"ü"}')
@@ -192,7 +192,7 @@ const mcpToolsScript = `
 `
 
 func TestMCPOverStdio(t *testing.T) {
-	inBothModes(t, `local client = server("good", { call_timeout = 20 })`+mcpToolsScript)
+	inBothModes(t, `local client = server("good", { call_timeout = 90 })`+mcpToolsScript)
 }
 
 func TestMCPOverHTTP(t *testing.T) {
@@ -208,7 +208,7 @@ func TestMCPOverHTTP(t *testing.T) {
 	inBothModes := func() {
 		for _, dev := range []bool{true, false} {
 			h := newMCPHost(t, dev)
-			err := h.run(context.Background(), fmt.Sprintf(`local client = require("mcp").http{ url = %q, headers = { ["X-Key"] = "k1" }, call_timeout = 20 }`, web.URL)+mcpToolsScript)
+			err := h.run(context.Background(), fmt.Sprintf(`local client = require("mcp").http{ url = %q, headers = { ["X-Key"] = "k1" }, call_timeout = 90 }`, web.URL)+mcpToolsScript)
 			assert.NoError(t, err, "dev %v\n%s", dev, traceOf(err))
 			h.end()
 		}

@@ -120,7 +120,7 @@ func TestMCPSessionsOverHTTP(t *testing.T) {
 			web := httptest.NewServer(s)
 			h := newMCPHost(t, true)
 			assert.NoError(t, h.run(context.Background(), fmt.Sprintf(`
-				local client = require("mcp").http{ url = %q, call_timeout = 20 }
+				local client = require("mcp").http{ url = %q, call_timeout = 90 }
 				local call = client:tools()["do"].handler
 				local ok, err = pcall(call, { k = %q })
 				local e = ok and { message = err } or require("knl").error(err)
