@@ -1,18 +1,24 @@
 package sockstore
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"iter"
+	"maps"
 	"sync"
 
 	"github.com/knl-run/knl/kernel/store"
 )
 
 // Through is a store that another process holds. When that process is gone the
-// next call opens the store anew, which may make this process its holder. What
-// was applied through the connection before is looked for first: a store that
-// has lost some of it stays gone.
+// next call opens the store anew, which may make this process its holder.
+//
+// What is on disk then is a beginning of what was applied. A batch whose Wait had
+// not answered is looked for by its bytes, for others write too: it is there, or
+// its caller hears that it is not. A stream of which a lazy batch is missing stays
+// gone: its writers have built on it.
 type Through struct {
 	open func() (st store.Store, held bool, err error)
 
@@ -20,13 +26,61 @@ type Through struct {
 	st    store.Store
 	gone  <-chan struct{} // closed when st has lost its holder; nil: st is held here
 	stop  context.CancelFunc
-	seen  map[string]int64 // by stream, the last record applied that is not known to be on disk
+	lazy  map[string]mark  // by stream, the last lazy record that is not known to be on disk
+	lost  map[string]error // streams that cannot be gone on with
 	turns int64            // how many batches were applied
-	ended error            // why the store cannot be gone on with
+}
+
+// mark is a record as it was applied.
+type mark struct {
+	seq int64
+	sum [sha256.Size]byte
+}
+
+func markOf(r store.Record, seq int64) mark {
+	h := sha256.New()
+	h.Write([]byte(r.Group))
+	h.Write([]byte{0})
+	h.Write(r.Body)
+	return mark{seq, [sha256.Size]byte(h.Sum(nil))}
+}
+
+// isIn says whether st has the record.
+func (m mark) isIn(st store.Store, stream string) (bool, error) {
+	for r, err := range st.Records(context.Background(), stream, m.seq, m.seq) {
+		return err == nil && markOf(r, r.Seq) == m, err
+	}
+	return false, nil
+}
+
+// marksOf answers the last record of each stream that b appends to.
+func marksOf(b *store.Batch) map[string]mark {
+	marks := map[string]mark{}
+	for i := range b.Appends {
+		if a := &b.Appends[i]; len(a.Records) > 0 {
+			n := len(a.Records)
+			marks[a.Stream] = markOf(a.Records[n-1], a.Expect+int64(n))
+		}
+	}
+	return marks
+}
+
+// missing answers the streams whose record is not in st.
+func missing(st store.Store, marks map[string]mark) (streams []string, err error) {
+	for stream, m := range marks {
+		there, err := m.isIn(st, stream)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			streams = append(streams, stream)
+		}
+	}
+	return streams, nil
 }
 
 func through(st store.Store, open func() (store.Store, bool, error)) *Through {
-	t := &Through{open: open, seen: map[string]int64{}}
+	t := &Through{open: open, lazy: map[string]mark{}, lost: map[string]error{}}
 	t.use(st, false)
 	return t
 }
@@ -47,65 +101,74 @@ func (t *Through) use(st store.Store, held bool) {
 	}()
 }
 
-// Ended answers why the store cannot be gone on with, nil while it can: it has to
-// be opened by whoever still wants it.
+// Ended answers why some of the store cannot be gone on with, nil while all of it
+// can. Whoever begins on it should open it anew; what was begun goes on here.
 func (t *Through) Ended() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.ended
+	for _, err := range t.lost {
+		return err
+	}
+	return nil
 }
 
-// current answers the store to ask, opened anew where that must be.
-func (t *Through) current() (store.Store, error) {
+// current answers the store to ask of a stream, opened anew where that must be.
+func (t *Through) current(streams ...string) (store.Store, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	select {
 	case <-t.gone:
-		err := t.again()
-		return t.st, err
+		if err := t.again(); err != nil {
+			return nil, err
+		}
 	default:
-		return t.st, t.ended
 	}
+	return t.st, t.without(streams)
 }
 
 // after answers the store to ask when st has lost its holder.
-func (t *Through) after(st store.Store) (store.Store, error) {
+func (t *Through) after(st store.Store, streams ...string) (store.Store, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.st != st {
-		return t.st, t.ended
+	if t.st == st {
+		if err := t.again(); err != nil {
+			return nil, err
+		}
 	}
-	err := t.again()
-	return t.st, err
+	return t.st, t.without(streams)
 }
 
-// again opens the store anew and looks for what was applied.
-func (t *Through) again() error {
-	if t.ended != nil {
-		return t.ended
+func (t *Through) without(streams []string) error {
+	for _, stream := range streams {
+		if err := t.lost[stream]; err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// again opens the store anew and looks for what nobody waits for.
+func (t *Through) again() error {
 	st, held, err := t.open()
 	if err != nil {
 		return err
 	}
-	for stream, seq := range t.seen {
-		head, err := st.Head(context.Background(), stream)
-		if err != nil {
-			return errors.Join(err, st.Close())
-		}
-		if head.Seq < seq {
-			_, t.ended = t.st.Head(context.Background(), stream)
-			return errors.Join(t.ended, st.Close())
-		}
+	streams, err := missing(st, t.lazy)
+	if err != nil {
+		return errors.Join(err, st.Close())
+	}
+	for _, stream := range streams {
+		_, t.lost[stream] = t.st.Head(context.Background(), stream) // says who is gone
 	}
 	t.stop()
 	_ = t.st.Close() // it is gone
-	t.seen = map[string]int64{}
+	clear(t.lazy)
 	t.use(st, held)
 	return nil
 }
 
-// Close implements [store.Store].
+// Close implements [store.Store]. What a stream has lost it says, too: its last
+// writer may not have asked since.
 func (t *Through) Close() error {
 	st, err := t.current() // of one that has lost its holder it is seen that all is there
 	t.mu.Lock()
@@ -114,7 +177,10 @@ func (t *Through) Close() error {
 	if err != nil {
 		return err
 	}
-	return st.Close()
+	for _, lost := range t.lost {
+		err = lost
+	}
+	return errors.Join(err, st.Close())
 }
 
 func isGone(err error) bool {
@@ -123,63 +189,88 @@ func isGone(err error) bool {
 }
 
 // reading asks for what may be asked twice.
-func reading[T any](t *Through, ask func(store.Store) (T, error)) (answer T, err error) {
-	st, err := t.current()
+func reading[T any](t *Through, ask func(store.Store) (T, error), streams ...string) (answer T, err error) {
+	st, err := t.current(streams...)
 	if err != nil {
 		return answer, err
 	}
 	if answer, err = ask(st); !isGone(err) {
 		return answer, err
 	}
-	if st, err = t.after(st); err != nil {
+	if st, err = t.after(st, streams...); err != nil {
 		return answer, err
 	}
 	return ask(st)
 }
 
 // Apply implements [store.Store]. A batch that was on its way when the holder
-// went may be applied or not: it is sent again, and a conflict then says nothing.
+// went is sent again, unless it is there.
 func (t *Through) Apply(ctx context.Context, b *store.Batch, f store.Flush) (store.Commit, error) {
-	st, err := t.current()
+	marks := marksOf(b)
+	streams := make([]string, 0, len(marks))
+	for stream := range marks {
+		streams = append(streams, stream)
+	}
+	st, err := t.current(streams...)
 	if err != nil {
 		return nil, err
 	}
 	commit, err := st.Apply(ctx, b, f)
-	if isGone(err) && writes(b) {
-		if next, failed := t.after(st); failed == nil {
-			again, failed := next.Apply(ctx, b, f)
-			if !errors.Is(failed, store.ErrConflict) {
-				st, commit, err = next, again, failed
-			}
+	if isGone(err) && len(marks) > 0 {
+		if st, err = t.after(st, streams...); err != nil {
+			return nil, err
+		}
+		if commit, err = st.Apply(ctx, b, f); errors.Is(err, store.ErrConflict) {
+			commit, err = landed{}, conflict(st, b, err)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return t.applied(b, st, commit), nil
+	return t.applied(marks, f, st, commit), nil
 }
 
-// writes says whether a batch cannot be applied twice.
-func writes(b *store.Batch) bool {
+// landed is the commit of a batch that stood on disk when the store was opened.
+type landed struct{}
+
+// Wait implements [store.Commit].
+func (landed) Wait(context.Context) error { return nil }
+
+// conflict answers err, or nil when it is b itself that stands in b's way.
+func conflict(st store.Store, b *store.Batch, err error) error {
 	for i := range b.Appends {
-		if len(b.Appends[i].Records) > 0 {
-			return true
+		a := &b.Appends[i]
+		at, n := a.Expect+1, int64(len(a.Records))
+		if n == 0 {
+			continue
+		}
+		same := int64(0)
+		for r, failed := range st.Records(context.Background(), a.Stream, at, at+n-1) {
+			if failed != nil {
+				return failed
+			}
+			if own := a.Records[r.Seq-at]; own.Group != r.Group || !bytes.Equal(own.Body, r.Body) {
+				return err
+			}
+			same++
+		}
+		if same < n {
+			return err
 		}
 	}
-	return false
+	return nil
 }
 
-func (t *Through) applied(b *store.Batch, st store.Store, c store.Commit) store.Commit {
+func (t *Through) applied(marks map[string]mark, f store.Flush, st store.Store, c store.Commit) store.Commit {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.st == st {
 		t.turns++
-		for i := range b.Appends {
-			a := &b.Appends[i]
-			t.seen[a.Stream] = max(t.seen[a.Stream], a.Expect+int64(len(a.Records)))
+		if f == store.Lazy {
+			maps.Copy(t.lazy, marks)
 		}
 	}
-	return &throughCommit{t, st, c, t.turns}
+	return &throughCommit{t, st, c, marks, t.turns}
 }
 
 // throughCommit is a batch on its way to the disk of another process.
@@ -187,7 +278,8 @@ type throughCommit struct {
 	t  *Through
 	st store.Store
 	store.Commit
-	turn int64
+	marks map[string]mark
+	turn  int64
 }
 
 // Wait implements [store.Commit]. When the holder is gone the batch is on disk
@@ -195,26 +287,32 @@ type throughCommit struct {
 func (c *throughCommit) Wait(ctx context.Context) error {
 	err := c.Commit.Wait(ctx)
 	if isGone(err) {
-		_, err = c.t.after(c.st)
+		st, failed := c.t.after(c.st)
+		if failed != nil {
+			return failed
+		}
+		if streams, failed := missing(st, c.marks); failed != nil || len(streams) == 0 {
+			return failed
+		}
 		return err
 	}
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
 	if err == nil && c.turn == c.t.turns { // nothing was applied since
-		clear(c.t.seen)
+		clear(c.t.lazy)
 	}
 	return err
 }
 
 // Head implements [store.Store].
 func (t *Through) Head(ctx context.Context, stream string) (store.Head, error) {
-	return reading(t, func(st store.Store) (store.Head, error) { return st.Head(ctx, stream) })
+	return reading(t, func(st store.Store) (store.Head, error) { return st.Head(ctx, stream) }, stream)
 }
 
 // Records implements [store.Store].
 func (t *Through) Records(ctx context.Context, stream string, from, to int64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		st, err := t.current()
+		st, err := t.current(stream)
 		for again := true; err == nil; again = false {
 			for r, failed := range st.Records(ctx, stream, from, to) {
 				if again && isGone(failed) {
@@ -229,7 +327,7 @@ func (t *Through) Records(ctx context.Context, stream string, from, to int64) it
 			if err == nil {
 				return
 			}
-			st, err = t.after(st)
+			st, err = t.after(st, stream)
 		}
 		yield(store.Record{}, err)
 	}
@@ -237,17 +335,17 @@ func (t *Through) Records(ctx context.Context, stream string, from, to int64) it
 
 // Groups implements [store.Store].
 func (t *Through) Groups(ctx context.Context, stream string, n int) ([]store.Group, error) {
-	return reading(t, func(st store.Store) ([]store.Group, error) { return st.Groups(ctx, stream, n) })
+	return reading(t, func(st store.Store) ([]store.Group, error) { return st.Groups(ctx, stream, n) }, stream)
 }
 
 // FindGroup implements [store.Store].
 func (t *Through) FindGroup(ctx context.Context, stream, group string) (int64, error) {
-	return reading(t, func(st store.Store) (int64, error) { return st.FindGroup(ctx, stream, group) })
+	return reading(t, func(st store.Store) (int64, error) { return st.FindGroup(ctx, stream, group) }, stream)
 }
 
 // Marked implements [store.Store].
 func (t *Through) Marked(ctx context.Context, stream, name string) (bool, error) {
-	return reading(t, func(st store.Store) (bool, error) { return st.Marked(ctx, stream, name) })
+	return reading(t, func(st store.Store) (bool, error) { return st.Marked(ctx, stream, name) }, stream)
 }
 
 // Blob implements [store.Store].
@@ -267,7 +365,7 @@ func (t *Through) Children(ctx context.Context, parent string) ([]string, error)
 
 // Watch implements [store.Store].
 func (t *Through) Watch(ctx context.Context, stream string) <-chan struct{} {
-	st, err := t.current()
+	st, err := t.current(stream)
 	if err != nil {
 		closed := make(chan struct{})
 		close(closed)

@@ -67,21 +67,25 @@ func TestAStoreOutlivesItsHolder(t *testing.T) {
 	require.NoError(t, errors.Join(other.Close(), st.Close()))
 }
 
-// Nobody goes on with a store that has less than was applied through its holder,
-// and it can be opened anew.
+// Nobody goes on with a stream that has less than was applied through its holder.
+// What others do goes on, and the store can be opened anew.
 func TestAStoreThatLostWhatWasApplied(t *testing.T) {
 	ctx := context.Background()
 	dir, holds, st := pair(t)
 	lazy, err := st.Apply(ctx, record("a", 0), store.Lazy)
 	require.NoError(t, err)
-	st.seen["a"] = 2 // as if there had been another
+	st.lazy["a"] = mark{seq: 2} // as if there had been another
 	require.NoError(t, holds.Close())
 
+	require.NoError(t, lazy.Wait(ctx), "this one is there")
 	var gone *Gone
-	require.ErrorAs(t, lazy.Wait(ctx), &gone)
 	require.ErrorAs(t, st.Ended(), &gone)
-	_, err = st.Apply(ctx, record("b", 0), store.Now)
+	_, err = st.Apply(ctx, record("a", 1), store.Now)
 	require.ErrorAs(t, err, &gone)
+	_, err = st.Head(ctx, "a")
+	require.ErrorAs(t, err, &gone)
+	_, err = st.Apply(ctx, record("b", 0), store.Now)
+	require.NoError(t, err)
 	require.ErrorAs(t, st.Close(), &gone, "what was lost is said at the end, too")
 	again, held, err := Open(ctx, dir, pebblestore.Options{})
 	require.NoError(t, err)
@@ -136,5 +140,74 @@ func TestAHolderThatClosesAnswersWhatItHasRead(t *testing.T) {
 	}
 	for _, st := range writers {
 		require.NoError(t, st.Close())
+	}
+}
+
+// killed is a holder that applies, and is killed before the record is on disk.
+type killed struct {
+	store.Store
+	applies error // nil: it answers before it goes
+}
+
+func (k killed) Apply(ctx context.Context, b *store.Batch, f store.Flush) (store.Commit, error) {
+	_, err := k.Store.Apply(ctx, b, f)
+	return killed{}, errors.Join(err, k.applies)
+}
+
+func (killed) Wait(context.Context) error { return &Gone{} }
+
+// succeeded answers a store through a holder that is killed, and what is on disk.
+func succeeded(t *testing.T, applies error) (st *Through, disk store.Store) {
+	t.Helper()
+	disk = store.NewMem()
+	st = through(killed{store.NewMem(), applies}, func() (store.Store, bool, error) { return disk, true, nil })
+	t.Cleanup(func() { _ = st.Close() })
+	return st, disk
+}
+
+func body(b *store.Batch, text string) *store.Batch {
+	b.Appends[0].Records[0].Body = []byte(text)
+	return b
+}
+
+// A record of somebody else in the place of ours is no proof that ours is on disk,
+// and a stream that others write too is gone on with.
+func TestARecordOfAnotherIsNotOurs(t *testing.T) {
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		disk string
+		want error
+	}{
+		"nothing there": {"", &Gone{}}, "theirs": {"theirs", &Gone{}}, "ours": {"ours", nil},
+	} {
+		t.Run("waited for/"+name, func(t *testing.T) {
+			st, disk := succeeded(t, nil)
+			if c.disk != "" {
+				put(t, disk, body(record("s", 0), c.disk))
+			}
+			commit, err := st.Apply(ctx, body(record("s", 0), "ours"), store.Now)
+			require.NoError(t, err)
+			require.Equal(t, c.want, commit.Wait(ctx))
+			require.NoError(t, st.Ended())
+			_, err = st.Head(ctx, "s")
+			require.NoError(t, err)
+		})
+		t.Run("on its way/"+name, func(t *testing.T) {
+			st, disk := succeeded(t, &Gone{})
+			if c.disk != "" {
+				put(t, disk, body(record("s", 0), c.disk))
+			}
+			commit, err := st.Apply(ctx, body(record("s", 0), "ours"), store.Now)
+			if c.disk == "theirs" {
+				require.ErrorIs(t, err, store.ErrConflict)
+				return
+			}
+			require.NoError(t, err)
+			require.NoError(t, commit.Wait(ctx))
+			for r, err := range disk.Records(ctx, "s", 1, 0) {
+				require.NoError(t, err)
+				require.Equal(t, []any{int64(1), "ours"}, []any{r.Seq, string(r.Body)})
+			}
+		})
 	}
 }
