@@ -112,8 +112,18 @@ func (c *conn) end(call uint64) {
 	delete(c.calls, call)
 }
 
+// patience is how long a holder may take to answer one call: one that was stopped
+// never does, and who waits for a record to reach the disk waits for nothing else.
+var patience = 20 * time.Second
+
+// givesUp ends the connection to a holder that takes longer than that.
+func (c *conn) givesUp() (stop func() bool) {
+	return time.AfterFunc(patience, func() { _ = c.Close() }).Stop
+}
+
 // send hands a frame to the writing goroutine.
 func (c *conn) send(ctx context.Context, f frame) error {
+	defer c.givesUp()()
 	select {
 	case c.out <- f.encode():
 		return nil
@@ -156,6 +166,7 @@ func (c *conn) ask(ctx context.Context, k kind, body []byte) (*reader, error) {
 // await takes the next answer. One that has arrived counts, whatever else has
 // happened.
 func (c *conn) await(ctx context.Context, answers chan frame) (frame, error) {
+	defer c.givesUp()()
 	select {
 	case f := <-answers:
 		return f, nil

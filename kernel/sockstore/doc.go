@@ -34,7 +34,8 @@
 //	W1 whole     a frame that did not arrive whole has no effect
 //	W2 apart     a client that does not read blocks its own connection, nobody else
 //	W3 ordered   applies of one connection are ordered, so wait covers them (S4)
-//	W4 gone      when the connection ends, every open call answers [Gone]
+//	W4 gone      when the connection ends, every open call answers [Gone]; so it does
+//	             when the holder has not answered one for 20 seconds
 //	W5 answered  a holder that closes answers every call that it has read
 //	W6 complete  a [Through] goes on only in a store that has all it applied
 //

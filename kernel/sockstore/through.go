@@ -162,7 +162,12 @@ func (t *Through) again() error {
 	}
 	t.stop()
 	_ = t.st.Close() // it is gone
-	clear(t.lazy)
+	if held {        // what is there was read from the disk
+		clear(t.lazy)
+	}
+	for _, stream := range streams {
+		delete(t.lazy, stream)
+	}
 	t.use(st, held)
 	return nil
 }
@@ -221,7 +226,7 @@ func (t *Through) Apply(ctx context.Context, b *store.Batch, f store.Flush) (sto
 			return nil, err
 		}
 		if commit, err = st.Apply(ctx, b, f); errors.Is(err, store.ErrConflict) {
-			commit, err = landed{}, conflict(st, b, err)
+			commit, err = landed{st}, conflict(st, b, err)
 		}
 	}
 	if err != nil {
@@ -230,11 +235,19 @@ func (t *Through) Apply(ctx context.Context, b *store.Batch, f store.Flush) (sto
 	return t.applied(marks, f, st, commit), nil
 }
 
-// landed is the commit of a batch that stood on disk when the store was opened.
-type landed struct{}
+// landed is the commit of a batch that was there when the store was opened. Its
+// holder may be the one that seemed to be gone, so that it is there is not yet
+// that it is on disk.
+type landed struct{ st store.Store }
 
 // Wait implements [store.Commit].
-func (landed) Wait(context.Context) error { return nil }
+func (l landed) Wait(ctx context.Context) error {
+	c, err := l.st.Apply(ctx, &store.Batch{}, store.Now)
+	if err != nil {
+		return err
+	}
+	return c.Wait(ctx)
+}
 
 // conflict answers err, or nil when it is b itself that stands in b's way.
 func conflict(st store.Store, b *store.Batch, err error) error {
@@ -291,10 +304,14 @@ func (c *throughCommit) Wait(ctx context.Context) error {
 		if failed != nil {
 			return failed
 		}
-		if streams, failed := missing(st, c.marks); failed != nil || len(streams) == 0 {
+		streams, failed := missing(st, c.marks)
+		switch {
+		case failed != nil:
 			return failed
+		case len(streams) > 0:
+			return err
 		}
-		return err
+		return landed{st}.Wait(ctx)
 	}
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -141,6 +143,37 @@ func TestAHolderThatClosesAnswersWhatItHasRead(t *testing.T) {
 	for _, st := range writers {
 		require.NoError(t, st.Close())
 	}
+}
+
+// A holder that was stopped is given up: nobody waits for it without end. When it
+// goes on, so does who worked through it, and what it had taken is there once.
+func TestAStoppedHolderIsGivenUp(t *testing.T) {
+	defer func(d time.Duration) { patience = d }(patience)
+	patience = 300 * time.Millisecond
+	dir := filepath.Join(t.TempDir(), "db")
+	holder := startHolder(t, dir)
+	st, held, err := Open(bg, dir, pebblestore.Options{})
+	require.NoError(t, err)
+	require.False(t, held)
+	put(t, st, batch("s", 0, "a"))
+	require.NoError(t, holder.Process.Signal(syscall.SIGSTOP))
+	began := time.Now()
+	_, err = st.Apply(bg, batch("s", 1, "b"), store.Now)
+	var busy *pebblestore.Held
+	require.ErrorAs(t, err, &busy)
+	require.Less(t, time.Since(began), 20*time.Second)
+	require.NoError(t, holder.Process.Signal(syscall.SIGCONT))
+	require.Eventually(t, func() bool {
+		c, err := st.Apply(bg, batch("s", 1, "b"), store.Now)
+		return err == nil && c.Wait(bg) == nil || errors.Is(err, store.ErrConflict)
+	}, 20*time.Second, 10*time.Millisecond)
+	n := 0
+	for _, err := range st.Records(bg, "s", 1, 0) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 2, n)
+	require.NoError(t, st.Close())
 }
 
 // killed is a holder that applies, and is killed before the record is on disk.
