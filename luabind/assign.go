@@ -9,7 +9,7 @@ import (
 
 // The library's compiler stores the first value of a, b = b, a before it reads
 // the second, so a swap of locals loses one of them. Lua evaluates every
-// expression of a statement before it assigns. mendAssignments writes each
+// expression of a statement before it assigns. mendSyntax writes each
 // assignment of several places as what Lua means by it, t[k], a = x, y as
 //
 //	do
@@ -21,34 +21,59 @@ import (
 //
 // with names that no source can spell.
 
-var statements = reflect.TypeFor[[]ast.Stmt]()
-
-// mendAssignments rewrites the assignments below v, which holds syntax.
-func mendAssignments(v reflect.Value) {
+// mendSyntax rewrites what the compiler gets wrong below v, which holds syntax: the
+// assignments, and then the loops, from the inside out.
+func mendSyntax(v reflect.Value) {
 	switch v.Kind() {
-	case reflect.Interface, reflect.Pointer:
+	case reflect.Interface:
 		if !v.IsNil() {
-			mendAssignments(v.Elem())
+			mendSyntax(v.Elem())
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			mendSyntax(v.Elem())
+			mendLoop(v.Interface())
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			mendAssignments(v.Field(i))
+			mendSyntax(v.Field(i))
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			mendAssignments(v.Index(i))
+			mendSyntax(v.Index(i))
 		}
 		if v.Type() == statements {
-			for i, stmt := range v.Interface().([]ast.Stmt) {
-				if many, ok := stmt.(*ast.AssignStmt); ok && len(many.Lhs) > 1 {
-					v.Index(i).Set(reflect.ValueOf(inOrder(many)))
-				}
-			}
+			mendStatements(v)
 		}
 	}
 }
 
-// inOrder answers the block that stands for an assignment of several places.
+// mendStatements mends a list of statements that are mended themselves.
+func mendStatements(v reflect.Value) {
+	stmts, labels := v.Interface().([]ast.Stmt), false
+	for i, stmt := range stmts {
+		switch stmt := stmt.(type) {
+		case *ast.AssignStmt:
+			if len(stmt.Lhs) > 1 || chooses(stmt) {
+				stmts[i] = inOrder(stmt)
+			}
+		case *ast.LabelStmt:
+			labels = true
+		}
+	}
+	if labels && v.CanSet() {
+		v.Set(reflect.ValueOf(mendLabels(stmts)))
+	}
+}
+
+// chooses says whether a statement assigns one of two values to a name.
+func chooses(one *ast.AssignStmt) bool {
+	_, name := one.Lhs[0].(*ast.IdentExpr)
+	_, choice := one.Rhs[0].(*ast.LogicalOpExpr)
+	return name && choice
+}
+
+// inOrder answers the block that stands for an assignment.
 func inOrder(many *ast.AssignStmt) *ast.DoBlockStmt {
 	block := at(many, &ast.DoBlockStmt{})
 	values := at(many, &ast.LocalAssignStmt{Exprs: many.Rhs})

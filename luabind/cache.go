@@ -88,7 +88,7 @@ func compileNew(name, source string) (p *lua.FunctionProto, err error) {
 	if err != nil {
 		return nil, syntaxError(name, source, err)
 	}
-	mendAssignments(reflect.ValueOf(chunk))
+	mendSyntax(reflect.ValueOf(&chunk))
 	p, err = lua.Compile(chunk, name)
 	if err != nil {
 		return nil, syntaxError(name, source, err)
