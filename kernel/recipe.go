@@ -19,7 +19,14 @@ type sentRequest struct {
 	messages []json.RawMessage
 	sums     []sum          // of the messages
 	index    map[uint64]int // hash of a message → its place; the last one wins
+	depth    int            // requests from here back to the one without a base
 }
+
+// chainMax is how many requests are written against one another at least, before
+// one is written against none: to make a request again all of them are read. Where
+// a request has more messages than that the chain may be as long as they are many,
+// so that writing one out costs each beat no more than a message does.
+const chainMax = 64
 
 var hashSeed = maphash.MakeSeed()
 
@@ -62,6 +69,11 @@ func (s *Session) recipe(r *Request, beat string, seq int64) (*Event, *sentReque
 		holder = newObject(16).whole("seq", base.restSeq)
 	} else if err := r.check(rest); err != nil {
 		return nil, nil, err
+	}
+	if base != nil {
+		if next.depth = base.depth + 1; next.depth >= max(chainMax, len(r.Messages)) {
+			base, next.depth = nil, 0
+		}
 	}
 	messages, err := s.messageRecipe(next, base)
 	if err != nil {

@@ -141,12 +141,12 @@ func openCalls(events []*Event) (stage string, open []OpenCall) {
 // Interrupted answers the beat that was interrupted when it is still the last
 // one, with the calls that nothing has run again since; nil when there is none.
 func (s *Session) Interrupted(ctx context.Context) (*Interrupted, error) {
-	beats, _, err := s.Beats(ctx, 1, false)
-	if err != nil || len(beats) == 0 {
+	last, err := s.begunLast(ctx)
+	if err != nil || last == nil {
 		return nil, err
 	}
 	var in *Interrupted
-	for _, ev := range beats[0].Events {
+	for _, ev := range last.Events {
 		switch ev.Kind {
 		case BeatInterrupted:
 			var d struct {
@@ -170,6 +170,31 @@ func (s *Session) Interrupted(ctx context.Context) (*Interrupted, error) {
 		}
 	}
 	return in, nil
+}
+
+// begunLast answers the newest beat that the kernel began, nil when there is none.
+// A caller may have put the label of another on events since.
+func (s *Session) begunLast(ctx context.Context) (*BeatRecord, error) {
+	for n := 1; ; n *= 8 {
+		beats, _, err := s.Beats(ctx, n, false)
+		if err != nil {
+			return nil, err
+		}
+		for i := len(beats) - 1; i >= 0; i-- {
+			if beats[i].begun() {
+				return &beats[i], nil
+			}
+		}
+		if len(beats) < n {
+			return nil, nil
+		}
+	}
+}
+
+func (r *BeatRecord) begun() bool {
+	return slices.ContainsFunc(r.Events, func(ev *Event) bool {
+		return ev.Kind == LLMRequest && fieldOf(ev.Data, "hash") != nil
+	})
 }
 
 func (in *Interrupted) drop(id string) {
@@ -236,11 +261,11 @@ func (b *beat) interruptedCall(callID string) (*Call, error) {
 
 // recordedCall reads a call's arguments back from its reply.
 func (b *beat) recordedCall(open OpenCall) (*Call, error) {
-	beats, _, err := b.s.Beats(b.ctx, 1, false)
-	if err != nil {
+	last, err := b.s.begunLast(b.ctx)
+	if err != nil || last == nil {
 		return nil, err
 	}
-	for _, ev := range beats[0].Events {
+	for _, ev := range last.Events {
 		if ev.Kind != LLMResponse {
 			continue
 		}

@@ -205,8 +205,15 @@ func (b *beat) runGroup(group []*Call) []*Event {
 		for i, c := range group {
 			width <- struct{}{}
 			wg.Go(func() {
-				defer func() { <-width }()
+				over := false
+				defer func() {
+					if !over { // the handler has ended its goroutine
+						out[i], runs[i] = b.resultEvent(c, nil, errors.New("the handler ended its goroutine and answered nothing"), nil)
+					}
+					<-width
+				}()
 				out[i], runs[i] = b.runCall(c)
+				over = true
 			})
 		}
 		wg.Wait()

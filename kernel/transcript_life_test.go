@@ -130,6 +130,18 @@ func TestTranscriptsOfRecovery(t *testing.T) {
 		x.beat(s, d)
 		x.rerun(s, d, "c")
 	})
+	play(t, "interrupted and labelled since", func(x *stage) {
+		s := x.open(kernel.Open{}, "hello")
+		x.die(s, 7)
+		s = x.resume(s.ID(), kernel.Resume{})
+		for _, label := range []string{"mine", "yours", "theirs"} {
+			_, err := s.Append(ctxb, kernel.Draft{Kind: "note", Beat: label})
+			x.err("append "+label, err)
+		}
+		in, err := s.Interrupted(ctxb)
+		rows(x, "interrupted", []any{in}, err)
+		x.rerun(s, device(t, kernel.Config{Tools: only("look", "send", "put")}), "c")
+	})
 	play(t, "interrupted before a tool", func(x *stage) {
 		s := x.open(kernel.Open{}, "hello")
 		x.die(s, 4)
