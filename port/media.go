@@ -25,7 +25,7 @@ func (s mediaSource) valid(block string) bool {
 	case "base64":
 		return s.MediaType != "" && s.Data != ""
 	case "url":
-		return s.URL != ""
+		return isLink(s.URL)
 	case "text":
 		return block == "document" && !blank(s.Data)
 	}
@@ -59,9 +59,13 @@ func media(raw json.RawMessage) (block string, source json.RawMessage) {
 	if json.Unmarshal(raw, &f) != nil {
 		return "", nil
 	}
+	var s mediaSource
+	_ = json.Unmarshal(f.Source, &s)
 	switch {
 	case isMedia(wireBlock{Type: f.Type, Source: f.Source}):
 		return f.Type, json.RawMessage(f.Source)
+	case (f.Type == "image" || f.Type == "document") && s.Type == "url":
+		return f.Type, urlSource(s.URL)
 	case (f.Type == "image" || f.Type == "document") && f.Data != "" && f.MimeType+f.MediaType != "":
 		return f.Type, base64Source(f.MimeType+f.MediaType, f.Data)
 	case f.Type == "image_url":
@@ -80,6 +84,11 @@ func (f foreignMedia) url() string {
 	return u.URL
 }
 
+// isLink says whether a provider can fetch a URL.
+func isLink(url string) bool {
+	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
+}
+
 func base64Source(mediaType, data string) json.RawMessage {
 	return field.Map{"data": field.Quoted(data), "media_type": field.Quoted(mediaType), "type": field.Quoted("base64")}.JSON()
 }
@@ -92,15 +101,15 @@ func urlSource(url string) json.RawMessage {
 			return base64Source(kind, data)
 		}
 	}
-	if strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
+	if isLink(url) {
 		return field.Map{"type": field.Quoted("url"), "url": field.Quoted(url)}.JSON()
 	}
 	return nil
 }
 
-// legible answers a block as it is, and a large one that was to be an image or a
-// document and cannot be read as the words that say so: its bytes are no text for
-// a model.
+// legible answers a block as it is, and a large one that was to be a medium and
+// cannot be read as one, or sent, as the words that say so: its bytes are no text
+// for a model.
 func legible(raw json.RawMessage) json.RawMessage {
 	var b struct {
 		Type string `json:"type"`
@@ -109,8 +118,8 @@ func legible(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	switch b.Type {
-	case "image", "image_url", "input_image", "document":
-		return field.Quoted(fmt.Sprintf("[a block of type %s whose source cannot be read: want source = { type = \"base64\", media_type, data } or { type = \"url\", url }]", b.Type))
+	case "image", "image_url", "input_image", "document", "audio", "input_audio", "file", "input_file", "video", "resource", "inline_data":
+		return field.Quoted(fmt.Sprintf("[a block of type %s that cannot be sent: want an image or a document with source = { type = \"base64\", media_type, data } or { type = \"url\", url }]", b.Type))
 	}
 	return raw
 }

@@ -31,11 +31,12 @@ func TestAnImageInOtherSpellings(t *testing.T) {
 	neutral := `{"source":{"data":"aGk=","media_type":"image/png","type":"base64"},"type":"image"}`
 	linked := `{"type":"image","source":{"type":"url","url":"https://x/y.png"}}`
 	for spelling, want := range map[string]string{
-		`{"type":"image","data":"aGk=","mimeType":"image/png"}`:                      neutral,
-		`{"type":"image","data":"aGk=","media_type":"image/png"}`:                    neutral,
-		`{"type":"image_url","image_url":{"url":"data:image/png;base64,aGk="}}`:      neutral,
-		`{"type":"image_url","image_url":"data:image/png;base64,aGk="}`:              neutral,
-		`{"type":"image_url","image_url":{"url":"https://x/y.png","detail":"high"}}`: linked,
+		`{"type":"image","source":{"type":"url","url":"data:image/png;base64,aGk="}}`: neutral,
+		`{"type":"image","data":"aGk=","mimeType":"image/png"}`:                       neutral,
+		`{"type":"image","data":"aGk=","media_type":"image/png"}`:                     neutral,
+		`{"type":"image_url","image_url":{"url":"data:image/png;base64,aGk="}}`:       neutral,
+		`{"type":"image_url","image_url":"data:image/png;base64,aGk="}`:               neutral,
+		`{"type":"image_url","image_url":{"url":"https://x/y.png","detail":"high"}}`:  linked,
 	} {
 		for _, target := range dialects {
 			said := func(block string) string { return `{"content":[` + block + `],"role":"user"}` }
@@ -65,11 +66,14 @@ func TestAnImageThatCannotBeRead(t *testing.T) {
 		`{"type":"image_url","image_url":"` + bytes + `"}`,
 		`{"type":"input_image","image_url":"data:image/png;base64,` + bytes + `"}`,
 		`{"type":"image","text":7,"data":"` + bytes + `"}`,
+		`{"type":"input_audio","input_audio":{"data":"` + bytes + `","format":"wav"}}`,
+		`{"type":"resource","resource":{"blob":"` + bytes + `"}}`,
+		`{"type":"image","source":{"type":"url","url":"file:///` + bytes + `"}}`,
 	} {
 		for _, target := range dialects {
 			body := bodyWith(t, target, `{"content":[`+block+`,{"type":"text","text":"what is it?"}],"role":"user"}`)
 			require.NotContains(t, body, "iVBOR", block)
-			require.Contains(t, body, "whose source cannot be read: want source = ", block)
+			require.Contains(t, body, "that cannot be sent: want an image or a document with source = ", block)
 			require.Contains(t, body, "what is it?")
 		}
 	}

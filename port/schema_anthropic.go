@@ -61,6 +61,9 @@ func (s *schema) take(key string, value json.RawMessage) (err error) {
 		}
 		return nil
 	case "description":
+		if field.KindOf(value) != '"' {
+			return fmt.Errorf("%s: got %s, want a string", at, field.Got(value))
+		}
 		return json.Unmarshal(value, &s.description) // held back for what is added to it
 	case "properties", "$defs", "definitions":
 		s.closed = s.closed || key == "properties" && field.KindOf(value) == '{' && strings.Contains(string(value), ":")

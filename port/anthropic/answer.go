@@ -52,8 +52,8 @@ func (r *reader) whole(res *http.Response) (*kernel.Answer, error) {
 		return nil, r.cut(err)
 	}
 	var m message
-	switch err := json.Unmarshal(body, &m); {
-	case err != nil || m.Type == "":
+	switch {
+	case !field.Lenient(body, &m) || m.Type == "":
 		return nil, wire.Unreadable("the server answered what is no message of the Messages API", string(body))
 	case m.Type == "error":
 		return nil, inside(m.Error)
@@ -149,11 +149,11 @@ func (r *reader) block(raw json.RawMessage) (block, error) {
 		Type      string            `json:"type"`
 		Text      *string           `json:"text"`
 		Citations []json.RawMessage `json:"citations"`
-		ID        string            `json:"id"`
+		ID        json.RawMessage   `json:"id"`
 		Name      string            `json:"name"`
 		Input     json.RawMessage   `json:"input"`
 	}
-	if err := json.Unmarshal(raw, &b); err != nil || field.KindOf(raw) != '{' || b.Type == "" {
+	if !field.Lenient(raw, &b) || b.Type == "" {
 		return block{}, wire.Unreadable("the server answered a block that cannot be read", string(raw))
 	}
 	switch {
@@ -161,8 +161,8 @@ func (r *reader) block(raw json.RawMessage) (block, error) {
 		return block{raw: field.Map{"text": field.Quoted(*b.Text), "type": field.Quoted("text")}.JSON()}, nil
 	case b.Type == "tool_use":
 		f := field.Map{"input": arguments(b.Input), "type": field.Quoted("tool_use")}
-		if b.ID != "" {
-			f["id"] = field.Quoted(b.ID)
+		if id := field.Plain(b.ID); id != "" {
+			f["id"] = field.Quoted(id)
 		}
 		if b.Name != "" {
 			f["name"] = field.Quoted(r.request.Name(b.Name))

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go/v2"
 
 	"github.com/knl-run/knl/port"
+	"github.com/knl-run/knl/port/internal/field"
 	"github.com/knl-run/knl/port/internal/wire"
 )
 
@@ -19,11 +20,20 @@ type wireError struct {
 	Message string `json:"message"`
 }
 
+// UnmarshalJSON implements json.Unmarshaler: some gateways write the text alone.
+func (e *wireError) UnmarshalJSON(raw []byte) error {
+	type plain wireError
+	if !field.Lenient(raw, (*plain)(e)) {
+		e.Message = field.Plain(raw)
+	}
+	return nil
+}
+
 // spoken answers the provider's word and its message. A body that is no error
 // of the provider's, a page of a proxy say, is quoted as far as a line goes.
 func spoken(api *sdk.Error) (code, message string) {
 	var body struct{ Error wireError }
-	if json.Unmarshal([]byte(api.RawJSON()), &body) == nil && body.Error.Type != "" {
+	if json.Unmarshal([]byte(api.RawJSON()), &body) == nil && body.Error != (wireError{}) {
 		return body.Error.Type, body.Error.Message
 	}
 	page := wire.FirstWords(api.RawJSON())

@@ -152,6 +152,45 @@ func TestOddUsage(t *testing.T) {
 	}
 }
 
+// A member of another type than the wire has it loses no answer, and an error that
+// is text alone is heard.
+func TestOddMembers(t *testing.T) {
+	swapped := func(event, old, instead string) func(string, string) (string, string) {
+		return func(name, data string) (string, string) {
+			if name == event {
+				return name, strings.Replace(data, old, instead, 1)
+			}
+			return name, data
+		}
+	}
+	call := []wiretest.Block{wiretest.Use("77", "look", "{}")}
+	for name, reply := range map[string]wiretest.Reply{
+		"a number as an id": {Blocks: call, Mangle: swapped("content_block_start", `"id":"77"`, `"id":77`)},
+		"details as text":   {Blocks: call, Mangle: swapped("message_delta", `"delta":{`, `"delta":{"stop_details":"why",`)},
+	} {
+		r := newRig(t)
+		r.server.Reply(reply)
+		a, err := r.call(port.Conf{}, hello(), nil)
+		require.NoError(t, err, name)
+		require.JSONEq(t, `[{"id":"77","input":{},"name":"look","type":"tool_use"}]`, string(a.Content), name)
+	}
+	for _, raw := range []string{`{"type":"error","error":"Overloaded"}`, `{"error":"Overloaded"}`} {
+		r := newRig(t)
+		r.server.Reply(wiretest.Reply{Status: 529, Raw: raw})
+		_, err := r.call(port.Conf{}, hello(), nil)
+		require.Equal(t, &kernel.CallError{Kind: kernel.Overloaded, Message: "Overloaded", Status: 529}, failure(t, err))
+	}
+	r := newRig(t)
+	r.server.Reply(wiretest.Reply{Blocks: call, Mangle: func(name, data string) (string, string) {
+		if name == "message_delta" {
+			return "error", `{"type":"error","error":"Overloaded"}`
+		}
+		return name, data
+	}})
+	_, err := r.call(port.Conf{}, hello(), nil)
+	require.Equal(t, "Overloaded", failure(t, err).Message)
+}
+
 // Blocks that the log cannot hold as they are keep their text, and go back as
 // they came where the provider takes them.
 func TestBlocksThatALogCannotHold(t *testing.T) {

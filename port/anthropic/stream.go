@@ -68,7 +68,7 @@ func (g *growing) take(e ssestream.Event) error {
 		return nil
 	}
 	var ev event
-	if err := json.Unmarshal([]byte(data), &ev); err != nil {
+	if !field.Lenient([]byte(data), &ev) {
 		return wire.Unreadable("the stream holds an event that is no JSON", data)
 	}
 	if ev.Type == "" {
@@ -153,7 +153,7 @@ func (g *growing) end(ev *event) error {
 	if !g.begun {
 		return broken(ev.Type, "before message_start")
 	}
-	if err := json.Unmarshal(ev.Delta, &g.message); err != nil {
+	if ev.Delta != nil && !field.Lenient(ev.Delta, &g.message) {
 		return broken(ev.Type, "that cannot be read")
 	}
 	return g.Usage.UnmarshalJSON(ev.Usage)

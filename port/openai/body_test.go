@@ -250,15 +250,35 @@ func TestDialectByPlace(t *testing.T) {
 	} {
 		require.Contains(t, string(openai.BodyFor(t, nil, port.Conf{Model: "m", BaseURL: base, MaxTokens: 5}, requestOf(ask))), want, base)
 	}
-	// the environment says where OpenAI is, unless that is somebody whom one knows
+}
+
+// The environment says where OpenAI is, unless that is somebody whom one knows, or a
+// server of one's own.
+func TestDialectByTheEnvironment(t *testing.T) {
 	for base, want := range map[string]string{
-		"http://127.0.0.1:8000": "max_completion_tokens", "http://gateway:8080/v1": "max_completion_tokens", "http://127.0.0.1:11434/v1": "max_completion_tokens",
-		"https://openrouter.ai/api/v1": "max_tokens",
+		"https://gateway.example/v1": "openai", "http://gateway/v1": "openai", "http://8.8.8.8:4000/v1": "openai", "http://localhost.example:8000": "openai",
+		"https://openrouter.ai/api/v1": "openrouter",
+		"http://127.0.0.1:11434/v1":    "ollama", "http://host.docker.internal:11434": "ollama",
+		"http://127.0.0.1:8080": "llamacpp", "http://gateway:8080/v1": "llamacpp",
+		"http://127.0.0.1:8000": "vllm", "http://localhost:1234/v1": "vllm", "http://LOCALHOST./v1": "vllm", "http://a.localhost:1/v1": "vllm", "http://[::1]:8000/v1": "vllm",
+		"http://10.1.2.3:8000/v1": "vllm", "http://192.168.0.7/v1": "vllm", "http://[fd00::1]:8000": "vllm", "http://0.0.0.0:8000": "vllm", "http://[::ffff:10.0.0.1]:8000": "vllm",
 	} {
-		env := map[string]string{"OPENAI_BASE_URL": base}
-		require.Contains(t, string(openai.BodyFor(t, env, port.Conf{Model: "m", MaxTokens: 5}, requestOf(ask))), want, base)
-		require.Contains(t, string(openai.BodyFor(t, env, port.Conf{Model: "m", MaxTokens: 5, Dialect: "openai"}, requestOf(ask))), "max_completion_tokens", base)
+		require.Equal(t, want, dialectIn(t, base, port.Conf{Model: "qwen3"}), base)
+		require.Equal(t, "openai", dialectIn(t, base, port.Conf{Model: "qwen3", Dialect: "openai"}), base)
 	}
+	for model, want := range map[string]string{"gpt-5": "openai", "gpt-5.1": "openai", "ft:gpt-4o:acme": "openai", "o3-pro": "openai", "gpt-oss": "vllm", "gpt-oss-120b": "vllm", "gpt-oss:20b": "vllm", "o1x": "vllm"} {
+		require.Equal(t, want, dialectIn(t, "http://127.0.0.1:4000/v1", port.Conf{Model: model}), model)
+		require.Equal(t, "ollama", dialectIn(t, "http://127.0.0.1:11434/v1", port.Conf{Model: model, API: "chat"}), model)
+	}
+	require.Equal(t, "openai", dialectIn(t, "http://127.0.0.1:4000/v1", port.Conf{Model: "alias", API: "responses"}))
+}
+
+// dialectIn answers as what the server is spoken to that OPENAI_BASE_URL names.
+func dialectIn(t *testing.T, base string, conf port.Conf) string {
+	t.Helper()
+	name, err := openai.DialectIn(map[string]string{"OPENAI_BASE_URL": base}, conf)
+	require.NoError(t, err)
+	return name
 }
 
 var sayings = rapid.SampledFrom([]string{"", " ", "hello", "Ünï ✓ 🙂", "a\x00b", `{"json":true}`, "ends in space "})

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -57,10 +58,12 @@ type calls struct {
 	offered func(beginning string) bool // whether a tool is called so, or begins so
 }
 
-// whole takes the calls of a whole answer: each entry is one.
+// whole takes the calls of a whole message: each entry is one, but for those that
+// an earlier message had.
 func (c *calls) whole(pieces []json.RawMessage) {
+	c.chunk++
 	for _, raw := range pieces {
-		if p, ok := pieceOf(raw); ok {
+		if p, ok := pieceOf(raw); ok && c.said(p, func(one *call) bool { return one.chunk < c.chunk }) == nil {
 			c.begin(p)
 		}
 	}
@@ -101,9 +104,21 @@ func (c *call) grow(p callPiece, chunk int) {
 	if name := p.Function.Name; name != c.name && (c.name == "" || c.arguments.Len() == 0) {
 		c.name += name // a name in pieces; one that is repeated is the same
 	}
-	if more := p.Function.arguments(); c.arguments.Len() == 0 || strings.TrimSpace(more) != "" || !c.complete() {
-		c.arguments.WriteString(more)
+	c.growArguments(p.Function.arguments())
+}
+
+// growArguments adds a piece. True arguments take the place of those that a server
+// writes before it has any, and space behind arguments, or the same once more, is
+// nothing.
+func (c *call) growArguments(more string) {
+	had := c.arguments.String()
+	switch {
+	case isNothing(more) && isComplete(had), isComplete(more) && sameArguments(had, more):
+		return
+	case isNothing(had) && strings.TrimSpace(more) != "":
+		c.arguments.Reset()
 	}
+	c.arguments.WriteString(more)
 }
 
 // find answers the call that a piece belongs to, nil for a new one. The index
@@ -111,10 +126,14 @@ func (c *call) grow(p callPiece, chunk int) {
 // there is neither.
 func (c *calls) find(p callPiece) *call {
 	index, id := plain(p.Index), plain(p.ID)
+	if one := c.said(p, func(one *call) bool { return c.isSame(one, p) }); one != nil {
+		return one
+	}
 	var found *call
 	for _, one := range c.list {
-		if index != "" && one.index == index || index == "" && id != "" && one.id == id {
-			found = one
+		at := index != "" && one.index == index || index == "" && id != "" && one.id == id
+		if at && (found == nil || id == "" || found.id != id || one.id == id) {
+			found = one // the last, but where all have one index the one with the id
 		}
 	}
 	if found == nil && index == "" && id == "" && len(c.list) > 0 {
@@ -126,24 +145,96 @@ func (c *calls) find(p callPiece) *call {
 	return found
 }
 
+// said answers the call that a piece says once more, whole: by the same name, with
+// the same arguments, and with no other id. Some servers end a stream with all that
+// was in it. where says which calls may be meant.
+func (c *calls) said(p callPiece, where func(*call) bool) *call {
+	id, name, arguments := plain(p.ID), p.Function.Name, p.Function.arguments()
+	for _, one := range c.list {
+		sameID := id == "" || one.id == "" || id == one.id
+		if sameID && one.name == name && where(one) && sameArguments(one.arguments.String(), arguments) {
+			return one
+		}
+	}
+	return nil
+}
+
+// isSame says whether a piece has the index or the id of a call. Some servers number
+// every call 0, so an index alone says nothing in one list, and for calls without
+// arguments only that it is the last of that index.
+func (c *calls) isSame(one *call, p callPiece) bool {
+	index, id := plain(p.Index), plain(p.ID)
+	if id != "" && id == one.id {
+		return index == one.index || index == "" || one.index == ""
+	}
+	if index == "" || index != one.index || one.chunk == c.chunk {
+		return false
+	}
+	return !isNothing(one.arguments.String()) || one == c.last(index)
+}
+
+// last answers the call of an index that began last.
+func (c *calls) last(index string) (found *call) {
+	for _, one := range c.list {
+		if one.index == index {
+			found = one
+		}
+	}
+	return found
+}
+
 // isAnother says whether a piece with a name begins a call of its own although its
 // server writes the index or the id of one before, or none: some number every
-// call 0, and some repeat the name in each piece.
+// call 0, and some repeat the name in each piece. Behind whole arguments another
+// name is another call, and so are other arguments, but for those of a call that
+// had none yet.
 func (c *calls) isAnother(one *call, p callPiece) bool {
-	id, name := plain(p.ID), p.Function.Name
+	id, name, had := plain(p.ID), p.Function.Name, one.arguments.String()
 	switch {
 	case id != "" && one.id != "" && id != one.id:
 		return true
 	case plain(p.Index) == "" && one.chunk == c.chunk:
 		return true // of one list
-	case one.complete():
-		return strings.TrimSpace(p.Function.arguments()) != ""
+	case !isComplete(had):
+		return name != one.name && one.name != "" && !c.offered(one.name+name)
+	case name != one.name && one.name != "":
+		return true
+	case isNothing(had) && c.isSame(one, p):
+		return false
 	}
-	return name != one.name && one.name != "" && !c.offered(one.name+name)
+	return strings.TrimSpace(p.Function.arguments()) != ""
 }
 
-func (c *call) complete() bool {
-	text := strings.TrimSpace(c.arguments.String())
+// isNothing says whether arguments are none, however that is written.
+func isNothing(arguments string) bool {
+	if len(arguments) > 64 {
+		return false // whatever it is, it is not worth reading at each piece
+	}
+	switch strings.Join(strings.Fields(arguments), "") {
+	case "", "{}", "null":
+		return true
+	}
+	return false
+}
+
+// sameArguments says whether arguments are the same, both whole, or both none.
+func sameArguments(a, b string) bool {
+	if isNothing(a) || isNothing(b) {
+		return isNothing(a) && isNothing(b)
+	}
+	return isComplete(b) && isComplete(a) && compact(a) == compact(b)
+}
+
+func compact(raw string) string {
+	var b bytes.Buffer
+	if err := json.Compact(&b, []byte(raw)); err != nil {
+		return raw
+	}
+	return b.String()
+}
+
+func isComplete(arguments string) bool {
+	text := strings.TrimSpace(arguments)
 	if !strings.HasSuffix(text, "}") {
 		return false // without reading it: a server may ask this of each piece
 	}

@@ -53,6 +53,7 @@ func TestCallsInPieces(t *testing.T) {
 const (
 	tBare, uBare = `{"function":{"name":"t","arguments":""}}`, `{"function":{"name":"u","arguments":""}}`
 	t1, t2       = `{"function":{"name":"t","arguments":"{\"a\":1}"}}`, `{"function":{"name":"t","arguments":"{\"a\":2}"}}`
+	tNone        = `{"function":{"name":"t","arguments":"{}"}}`
 	tCut, uDone  = `{"function":{"name":"t","arguments":"{\"a\":"}}`, `{"function":{"name":"u","arguments":"{\"b\":2}"}}`
 )
 
@@ -87,10 +88,35 @@ func TestCallsApart(t *testing.T) {
 		"name in each piece":         {[][]string{{zero(same(t1))}, {zero(`{"function":{"name":"t","arguments":" "}}`)}}, []string{used("c", "t", `{"a":1}`)}},
 		"name in each piece, growing": {[][]string{{tCut}, {`{"function":{"name":"t","arguments":"1}"}}`}, {`{"function":{"name":"t","arguments":""}}`}},
 			[]string{used("", "t", `{"a":1}`)}},
-		"name behind the arguments": {[][]string{{zero(`{"function":{"arguments":"{}"}}`)}, {zero(`{"function":{"name":"t"}}`)}}, []string{used("", "t", "{}")}},
-		"number as text":            {[][]string{{with(`"index":"0"`, t1), with(`"index":"1"`, t2)}}, []string{used("", "t", `{"a":1}`), used("", "t", `{"a":2}`)}},
-		"id as a number":            {[][]string{{with(`"index":0,"id":7`, t1)}}, []string{used("7", "t", `{"a":1}`)}},
-		"entries that are none":     {[][]string{{`null`, `7`, t1}}, []string{used("", "t", `{"a":1}`)}},
+		"name behind the arguments":    {[][]string{{zero(`{"function":{"arguments":"{}"}}`)}, {zero(`{"function":{"name":"t"}}`)}}, []string{used("", "t", "{}")}},
+		"number as text":               {[][]string{{with(`"index":"0"`, t1), with(`"index":"1"`, t2)}}, []string{used("", "t", `{"a":1}`), used("", "t", `{"a":2}`)}},
+		"id as a number":               {[][]string{{with(`"index":0,"id":7`, t1)}}, []string{used("7", "t", `{"a":1}`)}},
+		"another without arguments, 0": {[][]string{{zero(t1)}, {zero(uBare)}}, []string{used("", "t", `{"a":1}`), used("", "u", "{}")}},
+		"another without, id blank":    {[][]string{{zero(with(`"id":""`, tNone))}, {zero(`{"id":"","function":{"name":"u"}}`)}}, []string{used("", "t", "{}"), used("", "u", "{}")}},
+		"another without, no number":   {[][]string{{t1}, {uBare}}, []string{used("", "t", `{"a":1}`), used("", "u", "{}")}},
+		"another, arguments behind it": {[][]string{{zero(t1)}, {zero(uBare)}, {zero(`{"function":{"arguments":"{\"b\":"}}`)}, {`{"index":0,"function":{"arguments":"2}"}}`}},
+			[]string{used("", "t", `{"a":1}`), used("", "u", `{"b":2}`)}},
+		"another, behind it, no number": {[][]string{{t1}, {uBare}, {`{"function":{"arguments":"{\"b\":2}"}}`}}, []string{used("", "t", `{"a":1}`), used("", "u", `{"b":2}`)}},
+		"none, then the true ones":      {[][]string{{zero(same(tNone))}, {zero(`{"function":{"arguments":"{\"a\":"}}`)}, {zero(`{"function":{"arguments":"1}"}}`)}}, []string{used("c", "t", `{"a":1}`)}},
+		"none, then with the name":      {[][]string{{zero(same(tNone))}, {zero(same(t1))}}, []string{used("c", "t", `{"a":1}`)}},
+		"null, then the true ones":      {[][]string{{zero(`{"id":"c","function":{"name":"t","arguments":"null"}}`)}, {zero(`{"function":{"arguments":"{\"a\":1}"}}`)}}, []string{used("c", "t", `{"a":1}`)}},
+		"blank, then the true ones":     {[][]string{{`{"id":"c","function":{"name":"t","arguments":" "}}`}, {same(t1)}}, []string{used("c", "t", `{"a":1}`)}},
+		"none, then another's":          {[][]string{{tNone}, {t1}}, []string{used("", "t", "{}"), used("", "t", `{"a":1}`)}},
+		"once more at the end":          {[][]string{{zero(same(tBare))}, {zero(`{"function":{"arguments":"{\"a\":1}"}}`)}, {zero(same(t1))}}, []string{used("c", "t", `{"a":1}`)}},
+		"once more, spaced":             {[][]string{{zero(same(t1))}, {zero(same(`{"function":{"name":"t","arguments":"{ \"a\" : 1 }"}}`))}}, []string{used("c", "t", `{"a":1}`)}},
+		"once more, only an id":         {[][]string{{same(t1)}, {same(t1)}}, []string{used("c", "t", `{"a":1}`)}},
+		"once more, only a number":      {[][]string{{zero(t1)}, {zero(t1)}}, []string{used("", "t", `{"a":1}`)}},
+		"once more, no name":            {[][]string{{zero(same(t1))}, {zero(`{"function":{"arguments":"{\"a\":1}"}}`)}}, []string{used("c", "t", `{"a":1}`)}},
+		"two once more, all number 0":   {[][]string{{zero(same(t1))}, {zero(with(`"id":"d"`, uDone))}, {zero(same(t1)), zero(with(`"id":"d"`, uDone))}}, []string{used("c", "t", `{"a":1}`), used("d", "u", `{"b":2}`)}},
+		"an inner object that is alike": {[][]string{{zero(same(tCut))}, {zero(same(tCut))}, {zero(`{"function":{"arguments":"1}}"}}`)}}, []string{used("c", "t", `{"a":{"a":1}}`)}},
+		"a third, like the first": {[][]string{{zero(tBare)}, {zero(uBare)}, {zero(tBare)}, {zero(`{"function":{"arguments":"{\"a\":1}"}}`)}},
+			[]string{used("", "t", "{}"), used("", "u", "{}"), used("", "t", `{"a":1}`)}},
+		"two once more, only a number": {[][]string{{zero(t1)}, {zero(uDone)}, {zero(t1), zero(uDone)}}, []string{used("", "t", `{"a":1}`), used("", "u", `{"b":2}`)}},
+		"two once more, numbered":      {[][]string{{zero(tBare)}, {with(`"index":1`, uBare)}, {zero(tBare), with(`"index":1`, uBare)}}, []string{used("", "t", "{}"), used("", "u", "{}")}},
+		"the same twice, nothing else": {[][]string{{t1}, {t1}}, []string{used("", "t", `{"a":1}`), used("", "t", `{"a":1}`)}},
+		"the same twice, one list":     {[][]string{{zero(t1), zero(t1)}}, []string{used("", "t", `{"a":1}`), used("", "t", `{"a":1}`)}},
+		"pieces by id, all number 0":   {[][]string{{zero(same(tBare))}, {zero(with(`"id":"d"`, uBare))}, {zero(same(`{"function":{"arguments":"{\"a\":1}"}}`))}, {zero(with(`"id":"d"`, `{"function":{"arguments":"{\"b\":2}"}}`))}}, []string{used("c", "t", `{"a":1}`), used("d", "u", `{"b":2}`)}},
+		"entries that are none":        {[][]string{{`null`, `7`, t1}}, []string{used("", "t", `{"a":1}`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var blocks []wiretest.Block
@@ -103,6 +129,7 @@ func TestCallsApart(t *testing.T) {
 	for name, c := range map[string]struct{ calls, want []string }{
 		"no arguments": {[]string{tBare, uBare}, []string{used("", "t", "{}"), used("", "u", "{}")}},
 		"same id":      {[]string{same(t1), same(t2)}, twice},
+		"same call":    {[]string{same(t1), same(t1)}, []string{twice[0], twice[0]}},
 		"same number":  {[]string{zero(t1), zero(t2)}, []string{used("", "t", `{"a":1}`), used("", "t", `{"a":2}`)}},
 		"broken":       {[]string{tCut, uDone}, []string{used("", "t", `"{\"a\":"`), used("", "u", `{"b":2}`)}},
 		"no name":      {[]string{t1, `{"function":{"arguments":"{}"}}`}, []string{used("", "t", `{"a":1}`), used("", "", "{}")}},

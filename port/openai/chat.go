@@ -71,9 +71,10 @@ func (s *chatSaid) text() string {
 // chatAnswer is an answer that grows.
 type chatAnswer struct {
 	asked   *asked
-	text    strings.Builder
-	refusal strings.Builder
+	text    grown
+	refusal grown
 	thought thoughts
+	deltas  kinds // what the deltas of a stream had
 	calls   calls
 	legacy  calls // those of function_call, which has no list
 	finish  string
@@ -172,27 +173,95 @@ func number(raw json.RawMessage) float64 {
 	return n
 }
 
+// take takes a choice. The message of a stream is the answer so far, which some
+// servers write beside every delta, and some once at the end.
 func (c *chatAnswer) take(choice *chatChoice) {
 	c.chosen = true
-	c.hear(&choice.Delta)
-	c.calls.take(choice.Delta.ToolCalls)
-	c.legacy.take(choice.Delta.function())
-	c.hear(&choice.Message)
-	c.calls.whole(choice.Message.ToolCalls)
-	c.legacy.whole(choice.Message.function())
 	if choice.Finish != "" {
 		c.finish = choice.Finish
 		c.stopped = field.KindOf(choice.Stopped) == '"'
 	}
+	manner := inPieces
+	if c.finish != "" {
+		manner = atTheEnd
+	}
+	delta := &choice.Delta
+	c.hear(delta, manner)
+	c.calls.take(delta.ToolCalls)
+	c.legacy.take(delta.function())
+	c.deltas.note(delta)
+	message := c.deltas.missing(choice.Message)
+	c.hear(&message, soFar)
+	c.calls.whole(message.ToolCalls)
+	c.legacy.whole(message.function())
 }
 
 // hear takes what is no call.
-func (c *chatAnswer) hear(said *chatSaid) {
-	c.asked.delta("thinking", c.thought.take(said))
-	text := said.text()
-	c.text.WriteString(text)
-	c.asked.delta("text", text)
-	c.refusal.WriteString(said.Refusal)
+func (c *chatAnswer) hear(said *chatSaid, m manner) {
+	c.asked.delta("thinking", c.thought.take(said, m))
+	c.asked.delta("text", c.text.add(said.text(), m))
+	c.refusal.add(said.Refusal, m)
+}
+
+// manner is how a text comes.
+type manner int
+
+const (
+	inPieces manner = iota
+	atTheEnd        // a piece too, beside or behind the word for why the model stopped
+	soFar           // all of it that there is yet
+)
+
+// grown is a text that comes in pieces.
+type grown struct {
+	strings.Builder
+	pieces int
+}
+
+// add adds what is new in a text, and answers it. A last piece that is all of the
+// pieces before is none: some servers end a stream with all that was in it. Behind
+// one piece nothing shows that, for a model may say a thing twice.
+func (g *grown) add(text string, m manner) string {
+	switch {
+	case m == soFar:
+		text = strings.TrimPrefix(text, g.String())
+	case m == atTheEnd && g.pieces > 1 && text == g.String():
+		text = ""
+	}
+	if text != "" {
+		g.pieces++
+		g.WriteString(text)
+	}
+	return text
+}
+
+// kinds are kinds of things that an answer has.
+type kinds struct{ text, thought, refusal, calls bool }
+
+// note takes down what a delta has.
+func (k *kinds) note(s *chatSaid) {
+	k.text = k.text || s.text() != ""
+	k.thought = k.thought || s.Reasoning+s.ReasoningContent != "" || len(s.ReasoningDetails) > 0
+	k.refusal = k.refusal || s.Refusal != ""
+	k.calls = k.calls || len(s.ToolCalls) > 0 || s.function() != nil
+}
+
+// missing answers a message without what the deltas of its stream have had: they
+// say it better, and once.
+func (k *kinds) missing(s chatSaid) chatSaid {
+	if k.text {
+		s.Content = nil
+	}
+	if k.thought {
+		s.Reasoning, s.ReasoningContent, s.ReasoningDetails = "", "", nil
+	}
+	if k.refusal {
+		s.Refusal = ""
+	}
+	if k.calls {
+		s.ToolCalls, s.FunctionCall = nil, nil
+	}
+	return s
 }
 
 // function answers the one call of a message that has no list, as the list would

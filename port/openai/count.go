@@ -93,10 +93,15 @@ func measured(size port.Size, tokens int64) measurement {
 	return m
 }
 
-// measure remembers what the server counted for a call.
+// mostTokens bounds what a prompt may have been counted as and be believed: a token
+// for every byte, sixteen times the bound of its media, and 16 Ki for what a server
+// puts before it.
+func mostTokens(s port.Size) int64 { return s.Bytes + 16*s.Media + 16<<10 }
+
+// measure remembers what the server counted for a call, where it can be that.
 func (m *model) measure(a *kernel.Answer, asked *asked) {
 	tokens := a.Usage.Input + a.Usage.CacheRead + a.Usage.CacheWrite
-	if asked.counted && tokens > 0 {
+	if asked.counted && tokens > 0 && tokens <= mostTokens(asked.size) {
 		m.port.measured.Store(m.place(), measured(asked.size, tokens))
 	}
 }
@@ -130,24 +135,39 @@ func (m *model) estimate(s port.Size) int64 {
 		return s.Tokens()
 	}
 	last := v.(measurement)
-	return scaled(s.Bytes, last.size.Bytes, last.text, 0.25) + scaled(s.Media, last.size.Media, last.media, 1)
+	text := scale{known: last.size.Bytes, tokens: last.text, usual: 0.25, telling: tellingBytes}
+	media := scale{known: last.size.Media, tokens: last.media, usual: 1}
+	return text.of(s.Bytes) + media.of(s.Media)
 }
 
-// scaled answers the tokens of n units after known of them took tokens. What was
-// measured is never said to take less, and more of it takes usual each or what it
-// took before, but four times the usual at most: a short prompt says little. No
-// unit takes less than half of what is usual, for the next prompt need not be like
-// the last.
-func scaled(n, known, tokens int64, usual float64) int64 {
-	if known == 0 {
-		return int64(math.Ceil(float64(n) * usual))
+// tellingBytes is the size from which a prompt says what a byte takes. In a shorter
+// one the template of a model and the words of its server, which no longer prompt
+// has twice, may take as much as the text.
+const tellingBytes = 16 << 10
+
+// scale is what known units took.
+type scale struct {
+	known, tokens int64
+	usual         float64 // tokens of a unit, before anything was measured
+	telling       int64   // the units from which a measurement says what more of them take
+}
+
+// of answers the tokens of n units. What was measured is never said to take less.
+// More of it takes usual each or what it took before, where that says something,
+// but four times the usual at most. No unit takes less than half of what is usual,
+// for the next prompt need not be like the last.
+func (s scale) of(n int64) int64 {
+	if s.known == 0 {
+		return int64(math.Ceil(float64(n) * s.usual))
 	}
-	base := max(float64(tokens), float64(known)*usual/2)
-	if n <= known {
-		return int64(math.Ceil(base * float64(n) / float64(known)))
+	base, rate := max(float64(s.tokens), float64(s.known)*s.usual/2), s.usual
+	if n <= s.known {
+		return int64(math.Ceil(base * float64(n) / float64(s.known)))
 	}
-	rate := base / float64(known)
-	return int64(math.Ceil(base + float64(n-known)*min(max(rate, usual), 4*usual)))
+	if s.known >= s.telling {
+		rate = min(max(base/float64(s.known), s.usual), 4*s.usual)
+	}
+	return int64(math.Ceil(base + float64(n-s.known)*rate))
 }
 
 // What a prompt takes beside its texts and media, in tokens. OpenAI has published

@@ -154,7 +154,10 @@ func TestCountCorrected(t *testing.T) {
 		"twice of it":                   {textOf(100_000), 60_000, textOf(200_000), 119_900, 120_000},
 		"text after very cheap text":    {textOf(1_000_000), 1000, textOf(200_000), 25_000, 25_100},
 		"more after very cheap text":    {textOf(1_000_000), 1000, textOf(1_100_000), 150_000, 150_100},
-		"long text after a dear prompt": {textOf(20), 500, textOf(100_000), 50_000, 101_000},
+		"long text after a dear prompt": {textOf(20), 500, textOf(100_000), 25_400, 25_600},
+		"long text after a short one":   {requestOf(ask), 75, textOf(200_000), 50_000, 50_200},
+		"short text after a dear one":   {textOf(20), 500, textOf(100), 500, 530},
+		"text after a long dear one":    {textOf(20_000), 10_000, textOf(40_000), 19_900, 20_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := wiretest.New(t).Reply(wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("x")}, Usage: wiretest.Usage{Input: c.took, Output: 5}})
@@ -169,6 +172,31 @@ func TestCountCorrected(t *testing.T) {
 			require.Equal(t, port.Estimate(c.next), count(t, p, other, c.next), "each server has its own")
 		})
 	}
+}
+
+// What no prompt of its size can take is not believed, and what was believed before
+// stays.
+func TestCountOfNonsense(t *testing.T) {
+	s := wiretest.New(t)
+	p, conf := at(s, "vllm")
+	used := func(req *kernel.Request, tokens int64) {
+		s.Reply(wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("x")}, Usage: wiretest.Usage{Input: tokens, Output: 5}})
+		a, _, err := call(t, p, conf, req)
+		require.NoError(t, err)
+		require.Equal(t, tokens, a.Usage.Input, "the answer says what the server said")
+	}
+	text, image := textOf(100_000), imageOf(400)
+	for _, nonsense := range []int64{9e15, int64(text.Size()) + 20_000} {
+		used(text, nonsense)
+		require.Equal(t, port.Estimate(text), count(t, p, conf, text))
+	}
+	used(text, 30_000)
+	used(text, 9e15)
+	require.Equal(t, int64(30_000), count(t, p, conf, text))
+	used(image, 25_000) // a dear one
+	require.Equal(t, int64(25_000), count(t, p, conf, image))
+	used(requestOf(ask), 5_000) // behind long instructions of its server
+	require.Equal(t, int64(5_000), count(t, p, conf, requestOf(ask)))
 }
 
 func both(a, b *kernel.Request) *kernel.Request {

@@ -2,9 +2,11 @@ package openai
 
 import (
 	"fmt"
+	"net/netip"
 	"net/url"
 	"strings"
 
+	"github.com/knl-run/knl/port"
 	"github.com/knl-run/knl/port/internal/field"
 )
 
@@ -87,26 +89,38 @@ func dialectNamed(name string) (dialect, error) {
 
 // dialectAt answers what a server speaks by where it is. A place that says
 // nothing is taken for vllm's, which asks the least of a server. The address that
-// the environment has for OpenAI is a gateway to it, whatever its port.
-func dialectAt(base *url.URL, ambient bool) dialect {
+// the environment has for OpenAI is a gateway to it, unless it is near: that is how
+// most programs are shown a server of one's own, and only a model or an API that
+// nobody but OpenAI has says that it is none.
+func dialectAt(base *url.URL, ambient bool, conf port.Conf) dialect {
 	name := "vllm"
-	switch host := strings.ToLower(base.Hostname()); {
+	switch host := strings.TrimSuffix(strings.ToLower(base.Hostname()), "."); {
 	case under(host, "openai.com"), under(host, "openai.azure.com"):
 		name = "openai"
 	case under(host, "openrouter.ai"):
 		name = "openrouter"
-	case ambient:
-		name = "openai"
 	case base.Port() == "11434":
 		name = "ollama"
 	case base.Port() == "8080":
 		name = "llamacpp"
+	case ambient && (!isNear(host) || hosted(conf.Model) || conf.API == "responses"):
+		name = "openai"
 	}
 	d, err := dialectNamed(name)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
 	return d
+}
+
+// isNear says whether a host is this machine or of a private network.
+func isNear(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return under(host, "localhost")
+	}
+	ip = ip.Unmap()
+	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified()
 }
 
 func under(host, domain string) bool {

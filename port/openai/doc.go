@@ -12,7 +12,9 @@
 //  2. A stream that ends without the word for why was cut: kind transport, and
 //     nothing of it is answered. So was one whose connection broke before the usage.
 //  3. Calls of a stream are assembled by index, by id or by their order, whichever
-//     the server gives; those of a whole answer are what they are. Arguments that a
+//     the server gives, and by their names where it gives one for two; those of a
+//     whole answer are what they are. What a server says once more, a call or all of
+//     the answer, beside its deltas or behind them, is heard once. Arguments that a
 //     log cannot hold (no JSON, a key twice, half of a character, more than 100
 //     levels) stay as their text, and the kernel closes that call; no arguments are
 //     {}.
@@ -32,9 +34,10 @@
 // VLLM_BASE_URL, LLAMACPP_BASE_URL, OLLAMA_BASE_URL, OPENROUTER_BASE_URL), else its
 // usual place; a URL without a path gets the dialect's. conf.dialect says what the server is,
 // else its address does (openai.com, openrouter.ai, the ports 11434 and 8080), and
-// a place that says nothing is spoken to as to vllm. Where OPENAI_BASE_URL says is
-// OpenAI, reached through a gateway; only openrouter.ai stays itself. dialect.go has
-// the table.
+// a place that says nothing is spoken to as to vllm. Where OPENAI_BASE_URL says is a
+// gateway to OpenAI if its place says nothing and is on another network; on this
+// machine or at a private address it is a server of your own, unless conf.model is
+// one of OpenAI's or conf.api is "responses". dialect.go has the table.
 //
 // Chat Completions is how a model is asked. conf.api = "responses" asks an OpenAI
 // model by the Responses API, and so does the name of a model that has no other
@@ -67,6 +70,9 @@
 // prompt is estimated by its bytes and media, corrected by the prompt that the
 // server counted last for the model: what was counted is never said to take less,
 // and no byte or medium to take less than half of what [port.Estimate] has for it.
+// What the bytes beyond it take is learned from a prompt of 16 KiB or more: in a
+// shorter one the template may outweigh the text. A count that no prompt of its
+// size can have is not believed.
 // Usage comes in counters that do not overlap:
 //
 //	input        prompt − cached − written to a cache

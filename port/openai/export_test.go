@@ -13,9 +13,22 @@ import (
 // BodyFor answers the body of a call that is not made.
 func BodyFor(t *testing.T, env map[string]string, conf port.Conf, req *kernel.Request) json.RawMessage {
 	t.Helper()
-	m, err := New(port.Host{Env: func(name string) (string, bool) { v, set := env[name]; return v, set }}).open(conf)
+	m, err := New(hostOf(env)).open(conf)
 	require.NoError(t, err)
 	a, err := m.asked(req)
 	require.NoError(t, err)
 	return a.body
+}
+
+// DialectIn answers the name of the dialect that a conf gets.
+func DialectIn(env map[string]string, conf port.Conf) (string, error) {
+	m, err := New(hostOf(env)).open(conf)
+	if err != nil {
+		return "", err
+	}
+	return m.server.dialect.name, nil
+}
+
+func hostOf(env map[string]string) port.Host {
+	return port.Host{Env: func(name string) (string, bool) { v, set := env[name]; return v, set }}
 }

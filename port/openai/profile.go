@@ -50,6 +50,13 @@ func shipped(name string) (port.Profile, bool) {
 	return windows[best], best != ""
 }
 
+// hosted says whether a model is one that OpenAI itself serves; gpt-oss is given
+// away.
+func hosted(model string) bool {
+	_, known := shipped(model)
+	return known && !strings.HasPrefix(model, "gpt-oss")
+}
+
 // Profile answers what the model can do: what conf says, else the shipped table
 // for OpenAI, else what the server says of itself, which is asked once.
 func (p *Port) Profile(ctx context.Context, conf port.Conf) (port.Profile, error) {

@@ -46,7 +46,7 @@ func (p *Port) server(conf port.Conf) (*server, error) {
 			return nil, err
 		}
 	}
-	where, ambient, err := s.locate(conf.BaseURL)
+	where, ambient, err := s.locate(conf)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
@@ -57,7 +57,8 @@ func (p *Port) server(conf port.Conf) (*server, error) {
 
 // locate sets the address, and the dialect where nothing has named it. where
 // says what gave the address; ambient, that it was the environment's for OpenAI.
-func (s *server) locate(raw string) (where string, ambient bool, err error) {
+func (s *server) locate(conf port.Conf) (where string, ambient bool, err error) {
+	raw := conf.BaseURL
 	where = "conf.base_url"
 	if raw == "" {
 		usual := s.dialect
@@ -74,7 +75,7 @@ func (s *server) locate(raw string) (where string, ambient bool, err error) {
 		return where, ambient, err
 	}
 	if s.dialect.name == "" {
-		s.dialect = dialectAt(s.base, ambient)
+		s.dialect = dialectAt(s.base, ambient, conf)
 	}
 	if usual, _ := url.Parse(s.dialect.base); s.base.Path == "" {
 		s.base.Path = usual.Path // people leave the version out

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/knl-run/knl/port/internal/field"
 )
@@ -11,21 +10,24 @@ import (
 // text, or in a list of details beside one.
 type thoughts struct {
 	slot    string // the field that the text came in: the first one, for some write two
-	text    strings.Builder
+	text    grown
 	details []detail
 }
 
-// take adds a piece and answers the text of it.
-func (t *thoughts) take(s *chatSaid) string {
-	t.takeDetails(s.ReasoningDetails)
+// take adds a piece and answers what of its text is new.
+func (t *thoughts) take(s *chatSaid, m manner) string {
 	said := map[string]string{"reasoning_content": s.ReasoningContent, "reasoning": s.Reasoning, "reasoning_details": spelled(s.ReasoningDetails)}
 	for _, slot := range []string{"reasoning_content", "reasoning", "reasoning_details"} {
 		if t.slot == "" && said[slot] != "" {
 			t.slot = slot
 		}
 	}
-	t.text.WriteString(said[t.slot])
-	return said[t.slot]
+	text := t.text.add(said[t.slot], m)
+	again := said[t.slot] != "" && text == "" || m == soFar && len(t.details) > 0
+	if !again {
+		t.takeDetails(s.ReasoningDetails)
+	}
+	return text
 }
 
 // spelled answers the text in details that have some.

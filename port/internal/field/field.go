@@ -14,6 +14,7 @@ package field
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -97,6 +98,30 @@ func Elements(raw []byte) ([]json.RawMessage, error) {
 	}
 	_, err = dec.ReadToken()
 	return list, err
+}
+
+// Lenient reads an object as far as it can be read: a member of another type than
+// it should have stays empty, for an answer was paid for and most of its members
+// are needed by nobody. ok is false for what is no object.
+func Lenient(raw []byte, dst any) (ok bool) {
+	if KindOf(raw) != '{' {
+		return false
+	}
+	err := json.Unmarshal(raw, dst)
+	var odd *json.UnmarshalTypeError
+	return err == nil || errors.As(err, &odd)
+}
+
+// Plain answers the text that a value is: a string's own, a number's digits.
+func Plain(raw json.RawMessage) string {
+	var text string
+	switch KindOf(raw) {
+	case '"':
+		_ = json.Unmarshal(raw, &text)
+	case '0':
+		text = string(raw)
+	}
+	return text
 }
 
 // deepest is how deep a value of an answer may be nested: the log takes 128

@@ -98,6 +98,10 @@ func TestLine(t *testing.T) {
 	require.EqualError(t, err, "auth: K: not set, want the key of the provider there, or in a variable that conf.api_key_env names")
 }
 
+func TestAKeyOfALetterIsNotHidden(t *testing.T) {
+	require.Equal(t, "the key e is wrong", wire.Hide(&kernel.CallError{Message: "the key e is wrong"}, []string{"e", "", "key"}).Message)
+}
+
 func TestAWarnerSaysAThingOnce(t *testing.T) {
 	var w wire.Warner
 	var said []string
