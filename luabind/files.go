@@ -17,22 +17,22 @@ import (
 const readLimit = 64 << 20
 
 // projectFiles is the part of the file system that std.fs reaches: the project
-// root, without the folder of the store. Each operation finds its way there by
+// root, without the folders of stores. Each operation finds its way there by
 // [projectFiles.find]; this type gives paths, turns and errors their form.
 type projectFiles struct {
 	root *os.Root
 	dir  string   // absolute
 	real string   // dir with its links resolved
-	kept string   // the store's folder, absolute; "": none
-	shut []string // what that is from the root, by its own name and by where its links lead
+	kept []string // folders of stores, absolute; others are known by what is in them
+	shut []string // what kept is from the root, by its own names and by where its links lead
 
 	base   string // paths count from here, which is below the root
 	strict bool   // no link is followed below base
 }
 
-// openProject opens the files below dir. kept is a folder that none of them
-// reaches; it need not be there yet.
-func openProject(dir, kept string) (*projectFiles, error) {
+// openProject opens the files below dir. kept are folders that none of them
+// reaches; they need not be there yet.
+func openProject(dir string, kept ...string) (*projectFiles, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -46,9 +46,10 @@ func openProject(dir, kept string) (*projectFiles, error) {
 		return nil, err
 	}
 	p := &projectFiles{root: root, dir: dir, real: real, base: "."}
-	if kept != "" {
-		p.kept, _ = filepath.Abs(kept)
-		for _, name := range []string{p.kept, realPath(p.kept)} {
+	for _, folder := range kept {
+		folder, _ = filepath.Abs(folder)
+		p.kept = append(p.kept, folder)
+		for _, name := range []string{folder, realPath(folder)} {
 			if rel := p.relative(name); filepath.IsLocal(rel) {
 				p.shut = append(p.shut, filepath.ToSlash(rel))
 			}
@@ -216,7 +217,7 @@ type fileInfo struct {
 	info fs.FileInfo
 }
 
-// list answers what is in a folder. The store's folder is no part of it.
+// list answers what is in a folder. The folders of stores are no part of it.
 func (p *projectFiles) list(name string) ([]fileInfo, error) {
 	s, err := p.findFolder(name)
 	if err != nil {
@@ -229,7 +230,7 @@ func (p *projectFiles) list(name string) ([]fileInfo, error) {
 	}
 	infos := make([]fileInfo, 0, len(entries))
 	for _, e := range entries {
-		if p.keeps(path.Join(s.at, e.Name())) {
+		if p.hides(s, e) {
 			continue
 		}
 		if info, err := e.Info(); err == nil { // else it went meanwhile

@@ -31,7 +31,7 @@ func newProject(t *testing.T, files map[string]string) *projectFiles {
 		require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
 		require.NoError(t, os.WriteFile(at, []byte(text), 0o644))
 	}
-	p, err := openProject(dir, "")
+	p, err := openProject(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, p.Close()) })
 	return p
@@ -98,15 +98,15 @@ func TestNothingOutsideTheRoot(t *testing.T) {
 		}
 		_, _, err := p.read(name, 10)
 		outside("read", err)
-		outside("write", p.write(name, content{text: "x"}))
-		outside("append", p.append(name, "x"))
+		outside("write", p.write(t.Context(), name, content{text: "x"}))
+		outside("append", p.append(t.Context(), name, "x"))
 		outside("copy to", p.copy(ctx, "in/a", name))
 		outside("copy from", p.copy(ctx, name, "stolen"))
 		_, err = p.stat(name)
 		outside("stat", err)
 	}
 	outside := func(err error) { assert.ErrorContains(t, err, "outside the project root") }
-	outside(p.write("dangling", content{text: "x"}))
+	outside(p.write(t.Context(), "dangling", content{text: "x"}))
 	_, err := p.list("updir")
 	outside(err)
 	_, err = p.list("../")
@@ -114,13 +114,13 @@ func TestNothingOutsideTheRoot(t *testing.T) {
 	_, err = p.glob(ctx, "../*")
 	outside(err)
 	outside(p.mkdir("updir/new"))
-	_, err = p.remove("updir/secret", true)
+	_, err = p.remove(t.Context(), "updir/secret", true)
 	outside(err)
 	assert.Equal(t, "secret", p.text(t, "../secret"))
 	assert.NoFileExists(t, filepath.Join(p.dir, "../new"))
 
 	// A link that stays inside is an ordinary path, and stays a link.
-	require.NoError(t, p.write("inner", content{text: "b"}))
+	require.NoError(t, p.write(t.Context(), "inner", content{text: "b"}))
 	assert.Equal(t, "b", p.text(t, "in/a"))
 	target, err := os.Readlink(filepath.Join(p.dir, "inner"))
 	require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestAbsolutePathsThroughALinkToTheRoot(t *testing.T) {
 	p := newProject(t, map[string]string{"a": "text"})
 	alias := filepath.Join(t.TempDir(), "alias")
 	require.NoError(t, os.Symlink(p.dir, alias))
-	q, err := openProject(alias, "")
+	q, err := openProject(alias)
 	require.NoError(t, err)
 	defer q.Close()
 	for _, base := range []string{alias, q.real} {
@@ -149,7 +149,7 @@ func TestFileFaults(t *testing.T) {
 	ctx := context.Background()
 	read := func(name string) error { _, _, err := p.read(name, 10); return err }
 	list := func(name string) error { _, err := p.list(name); return err }
-	remove := func(name string) error { _, err := p.remove(name, false); return err }
+	remove := func(name string) error { _, err := p.remove(t.Context(), name, false); return err }
 	for _, c := range []struct {
 		err        error
 		kind, text string
@@ -160,12 +160,12 @@ func TestFileFaults(t *testing.T) {
 		{read("file/x"), "conflict", `"file/x": a file stands where a folder is wanted`},
 		{read(""), "not_found", `got "" as a path, want one below the root`},
 		{read("a\x00b"), "not_found", `"a\x00b": got a path with a zero byte`},
-		{p.write("x/y", content{}), "not_found", `"x/y": no such file or folder` + root},
-		{p.write("dir", content{}), "io", `"dir": is a folder, want a file`},
-		{p.write("pipe", content{}), "io", `"pipe": is a pipe, want a file`},
-		{p.write("circle", content{}), "io", `"circle": the links lead in a circle`},
-		{p.append("dir", ""), "io", `"dir": is a folder, want a file`},
-		{p.append("x/y", ""), "not_found", `"x/y": no such file or folder` + root},
+		{p.write(t.Context(), "x/y", content{}), "not_found", `"x/y": no such file or folder` + root},
+		{p.write(t.Context(), "dir", content{}), "io", `"dir": is a folder, want a file`},
+		{p.write(t.Context(), "pipe", content{}), "io", `"pipe": is a pipe, want a file`},
+		{p.write(t.Context(), "circle", content{}), "io", `"circle": the links lead in a circle`},
+		{p.append(t.Context(), "dir", ""), "io", `"dir": is a folder, want a file`},
+		{p.append(t.Context(), "x/y", ""), "not_found", `"x/y": no such file or folder` + root},
 		{list("x"), "not_found", `"x": no such file or folder` + root},
 		{list("file"), "conflict", `"file": a file stands where a folder is wanted`},
 		{p.mkdir("file"), "conflict", `"file": something else stands there`},
@@ -195,7 +195,7 @@ func TestAbsoluteLinksInsideAreOrdinary(t *testing.T) {
 	data, _, err := p.read("abs/a", 10)
 	require.NoError(t, err)
 	assert.Equal(t, "a", string(data))
-	require.NoError(t, p.write("abs/a", content{text: "b"}))
+	require.NoError(t, p.write(t.Context(), "abs/a", content{text: "b"}))
 	assert.Equal(t, "b", p.text(t, "in/a"))
 	entries, err := p.list("abs")
 	require.NoError(t, err)
@@ -210,7 +210,7 @@ func TestWriteReplacesInOneStep(t *testing.T) {
 	require.NoError(t, err)
 	defer held.Close()
 
-	require.NoError(t, p.write("run.sh", content{text: "new\xff"}))
+	require.NoError(t, p.write(t.Context(), "run.sh", content{text: "new\xff"}))
 	assert.Equal(t, "new\xff", p.text(t, "run.sh"))
 	old := make([]byte, 8)
 	n, _ := held.Read(old)
@@ -221,7 +221,7 @@ func TestWriteReplacesInOneStep(t *testing.T) {
 	assert.Equal(t, []string{"run.sh"}, p.namesIn(t, "."))
 
 	full := errors.New("disk full")
-	err = p.at("run.sh", func(s *spot) error {
+	err = p.at(t.Context(), "run.sh", func(s *spot) error {
 		return s.replace(nil, func(w io.Writer) error {
 			io.WriteString(w, "half")
 			return full
@@ -234,8 +234,8 @@ func TestWriteReplacesInOneStep(t *testing.T) {
 
 func TestAppendMkdirRemove(t *testing.T) {
 	p := newProject(t, nil)
-	require.NoError(t, p.append("log", "a"))
-	require.NoError(t, p.append("log", "b"))
+	require.NoError(t, p.append(t.Context(), "log", "a"))
+	require.NoError(t, p.append(t.Context(), "log", "b"))
 	assert.Equal(t, "ab", p.text(t, "log"))
 
 	require.NoError(t, p.mkdir("x/y/z"))
@@ -244,11 +244,11 @@ func TestAppendMkdirRemove(t *testing.T) {
 	assert.DirExists(t, filepath.Join(p.dir, "x/y/z"))
 
 	for name, want := range map[string]bool{"log": true, "x/y/z": true, "none": false, "none/deep": false} {
-		removed, err := p.remove(name, false)
+		removed, err := p.remove(t.Context(), name, false)
 		require.NoError(t, err, name)
 		assert.Equal(t, want, removed, name)
 	}
-	removed, err := p.remove("x", true)
+	removed, err := p.remove(t.Context(), "x", true)
 	require.NoError(t, err)
 	assert.True(t, removed)
 	assert.Empty(t, p.namesIn(t, "."))

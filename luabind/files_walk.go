@@ -10,13 +10,15 @@ import (
 // walk looks at all that is below a folder, each name after those before it and
 // in front of what is below it. Every folder is opened from the one above it, so
 // the work grows with the names and not with their depth. Links are seen and not
-// followed, the store's folder is not seen, and below [depthLimit] nothing is.
+// followed, the folders of stores are not seen, and below [depthLimit] nothing is.
 type walk struct {
 	*projectFiles
 	// visit sees a name: s is there until it returns, shown is the path as the
 	// script spells it. fs.SkipDir leaves out what is below.
 	visit func(s *spot, e fs.DirEntry, shown string) error
 	exact bool // what cannot be read is a fault; else it is passed over, as a shell does
+
+	hidden bool // there was the folder of a store
 }
 
 // from walks below the folder that s stands in.
@@ -34,7 +36,8 @@ func (w *walk) level(ctx context.Context, s *spot, shown string, depth int) erro
 			return ctx.Err()
 		}
 		here := spot{folder: s.folder, shared: true, name: e.Name(), at: path.Join(s.at, e.Name())}
-		if w.keeps(here.at) {
+		if w.hides(s, e) {
+			w.hidden = true
 			continue
 		}
 		if err = w.visit(&here, e, path.Join(shown, e.Name())); err == nil && e.IsDir() {

@@ -15,7 +15,7 @@ import (
 func TestPathsAreNotTooDeep(t *testing.T) {
 	p := newProject(t, nil)
 	deep := strings.Repeat("d/", 2000) + "f"
-	for _, err := range []error{p.mkdir(deep), p.write(deep, content{})} {
+	for _, err := range []error{p.mkdir(deep), p.write(t.Context(), deep, content{})} {
 		require.ErrorContains(t, err, `/d/d/"…: leads through 2000 folders, want at most 100`)
 		fault, _ := stdFault(err)
 		assert.Equal(t, "too_large", fault.Kind)
@@ -28,7 +28,7 @@ func TestPathsAreNotTooDeep(t *testing.T) {
 	found, err := p.glob(context.Background(), "**")
 	require.NoError(t, err)
 	assert.Len(t, found, depthLimit+1)
-	removed, err := p.remove("d", true)
+	removed, err := p.remove(t.Context(), "d", true)
 	require.NoError(t, err)
 	assert.True(t, removed)
 }

@@ -197,7 +197,7 @@ func (p *projectFiles) goTo(s *spot, t *trip) error {
 			}
 			continue
 		case last:
-			if err == nil && info.IsDir() && p.isKept(info) {
+			if err == nil && info.IsDir() && (p.isKept(info) || isStore(s.folder, part)) {
 				return p.shutFault(t.name)
 			}
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -255,42 +255,4 @@ func deepFault(name, local string) error {
 	}
 	shown := string(wholeText([]byte(name[:min(len(name), 60)])))
 	return &stdError{kind: overSize, text: fmt.Sprintf("%q…: leads through %d folders, want at most %d", shown, n, depthLimit)}
-}
-
-// guard refuses to be in the store's folder, whatever name led there.
-func (p *projectFiles) guard(s *spot, name string) error {
-	if p.keeps(s.at) {
-		return p.shutFault(name)
-	}
-	if p.kept == "" {
-		return nil
-	}
-	info, err := s.folder.Stat(".")
-	if err == nil && p.isKept(info) {
-		return p.shutFault(name)
-	}
-	return err
-}
-
-func (p *projectFiles) shutFault(name string) error {
-	return &stdError{kind: denied, text: fmt.Sprintf("%q: is in the folder of the store, which is the host's: read sessions by knl.attach, keep values by std.kv", name)}
-}
-
-// keeps says whether at is the store's folder or below it.
-func (p *projectFiles) keeps(at string) bool {
-	return slices.ContainsFunc(p.shut, func(dir string) bool { return dir == "." || at == dir || strings.HasPrefix(at, dir+"/") })
-}
-
-// holds says whether the store's folder is below at.
-func (p *projectFiles) holds(at string) bool {
-	return slices.ContainsFunc(p.shut, func(dir string) bool { return at == "." || strings.HasPrefix(dir, at+"/") })
-}
-
-// isKept knows the store's folder under every name that it has.
-func (p *projectFiles) isKept(info fs.FileInfo) bool {
-	if p.kept == "" {
-		return false
-	}
-	kept, err := os.Stat(p.kept)
-	return err == nil && os.SameFile(kept, info)
 }

@@ -39,8 +39,8 @@ func TestNothingReachesTheStore(t *testing.T) {
 			for _, name := range names {
 				_, _, err := q.read(name+"/x/f", 10)
 				shut(err)
-				shut(q.write(name+"/x/f", content{text: "x"}))
-				shut(q.append(name+"/new", "x"))
+				shut(q.write(t.Context(), name+"/x/f", content{text: "x"}))
+				shut(q.append(t.Context(), name+"/new", "x"))
 				shut(q.mkdir(name + "/y"))
 				shut(q.copy(ctx, "in/a", name+"/x/f"))
 				shut(q.copy(ctx, name, "stolen"))
@@ -50,13 +50,13 @@ func TestNothingReachesTheStore(t *testing.T) {
 				shut(err)
 				_, err = q.glob(ctx, name+"/*")
 				shut(err)
-				_, err = q.remove(name+"/x", true)
+				_, err = q.remove(t.Context(), name+"/x", true)
 				shut(err)
 				s := &lineSearch{projectFiles: q, max: 10}
 				require.NoError(t, s.compile("needle", false))
 				shut(s.run(ctx, name))
 			}
-			_, err := q.remove(c.store, true)
+			_, err := q.remove(t.Context(), c.store, true)
 			shut(err)
 			found, err := q.glob(ctx, "**")
 			require.NoError(t, err)
@@ -66,7 +66,7 @@ func TestNothingReachesTheStore(t *testing.T) {
 				entries, err := q.list(c.by)
 				require.NoError(t, err)
 				assert.Empty(t, entries)
-				_, err = q.remove("sub", true)
+				_, err = q.remove(t.Context(), "sub", true)
 				assert.EqualError(t, err, `"sub": the folder of the store is in it, which is the host's`)
 				assert.EqualError(t, q.copy(ctx, "sub", "stolen"), `"sub": the folder of the store is in it, which is the host's`)
 			}
@@ -88,7 +88,7 @@ func TestTheStoreIsKnownBehindALink(t *testing.T) {
 		_, _, err := q.read(name, 10)
 		assert.ErrorContains(t, err, "is in the folder of the store")
 	}
-	_, err = q.remove(".knl", false)
+	_, err = q.remove(t.Context(), ".knl", false)
 	assert.ErrorContains(t, err, "is in the folder of the store")
 	far, err := openProject(p.dir, t.TempDir())
 	require.NoError(t, err)
@@ -116,8 +116,8 @@ func TestAFolderFollowsNoLink(t *testing.T) {
 		for _, name := range []string{"up/a", "src/file"} {
 			_, _, err := q.read(name, 10)
 			link(err)
-			link(q.write(name, content{text: "x"}))
-			link(q.append(name, "x"))
+			link(q.write(t.Context(), name, content{text: "x"}))
+			link(q.append(t.Context(), name, "x"))
 			_, err = q.stat(name)
 			link(err)
 		}
@@ -126,7 +126,7 @@ func TestAFolderFollowsNoLink(t *testing.T) {
 		link(err)
 		_, err = q.glob(ctx, "up/*")
 		link(err)
-		_, err = q.remove("up/a", false)
+		_, err = q.remove(t.Context(), "up/a", false)
 		link(err)
 		link(q.copy(ctx, "up", "mine"))
 		for _, name := range []string{"../other/a", p.dir + "/other/a", "/etc/passwd"} {
@@ -139,7 +139,7 @@ func TestAFolderFollowsNoLink(t *testing.T) {
 		found, err := q.glob(ctx, "**")
 		require.NoError(t, err)
 		assert.Equal(t, []string{"src", "src/a", "src/file", "up"}, found)
-		_, err = q.remove(".", true)
+		_, err = q.remove(t.Context(), ".", true)
 		assert.EqualError(t, err, `".": is the folder itself, which stays`)
 	}
 	assert.Equal(t, "out", p.text(t, "other/a"))
@@ -174,7 +174,7 @@ func TestALinkThatIsPutThereMeanwhileIsNotFollowed(t *testing.T) {
 		if err == nil {
 			assert.Equal(t, "in", string(data))
 		}
-		q.append("d/new", "x")
+		q.append(t.Context(), "d/new", "x")
 	}
 	close(over)
 	<-done

@@ -5,28 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
-	"sync"
 )
-
-// turns make writers of one file wait for each other, in whatever VM of this
-// process they are: a file's turn is that of the hash of its real path.
-var turns [64]sync.Mutex
-
-// turn waits for the turn at s, and answers how it ends.
-func (p *projectFiles) turn(s *spot) (end func()) {
-	hash := fnv.New32a()
-	io.WriteString(hash, filepath.Join(p.real, s.at))
-	lock := &turns[hash.Sum32()%uint32(len(turns))]
-	lock.Lock()
-	return lock.Unlock
-}
 
 // content is what is written to a file.
 type content struct {
@@ -36,8 +20,8 @@ type content struct {
 
 // write puts text at name in one step: a reader sees the old file or the new
 // one, and a crash leaves one of them.
-func (p *projectFiles) write(name string, text content) error {
-	return p.at(name, func(s *spot) error {
+func (p *projectFiles) write(ctx context.Context, name string, text content) error {
+	return p.at(ctx, name, func(s *spot) error {
 		if err := s.expects(name, text.expect); err != nil {
 			return err
 		}
@@ -53,18 +37,22 @@ func (p *projectFiles) write(name string, text content) error {
 }
 
 // at calls put where name is to be written, when its turn has come.
-func (p *projectFiles) at(name string, put func(s *spot) error) error {
+func (p *projectFiles) at(ctx context.Context, name string, put func(s *spot) error) error {
 	s, err := p.find(name, way{follow: true})
 	if err != nil {
 		return err
 	}
 	defer s.leave()
-	defer p.turn(s)()
+	end, err := p.turn(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer end()
 	return p.fault(name, put(s))
 }
 
 // expects refuses a file that does not hold want. Whoever waits for the turn
-// changes nothing meanwhile; another process may.
+// changes nothing meanwhile.
 func (s *spot) expects(name string, want *string) error {
 	if want == nil {
 		return nil
@@ -95,34 +83,46 @@ func (s *spot) writable() (mode *fs.FileMode, err error) {
 
 // replace fills a file beside s and renames it there. Without a mode the file
 // gets what the umask leaves.
-func (s *spot) replace(mode *fs.FileMode, fill func(io.Writer) error) (err error) {
-	draft := ".knl-" + rand.Text()
+func (s *spot) replace(mode *fs.FileMode, fill func(io.Writer) error) error {
+	draft, err := s.draft(mode, fill)
+	if err != nil {
+		return err
+	}
+	return s.settle(draft)
+}
+
+// draft fills a file beside s.
+func (s *spot) draft(mode *fs.FileMode, fill func(io.Writer) error) (name string, err error) {
+	name = ".knl-" + rand.Text()
 	first := fs.FileMode(0o666)
 	if mode != nil {
 		first = 0o600
 	}
-	f, err := s.folder.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, first)
+	f, err := s.folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, first)
 	if err != nil {
-		return err
+		return "", err
 	}
-	defer func() {
-		if err != nil {
-			s.folder.Remove(draft)
-		}
-	}()
 	err = fill(f)
 	if mode != nil {
 		err = errors.Join(err, f.Chmod(*mode))
 	}
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return err
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		s.folder.Remove(name)
 	}
-	return s.folder.Rename(draft, s.name)
+	return name, err
 }
 
-func (p *projectFiles) append(name, text string) error {
-	return p.at(name, func(s *spot) error {
+// settle puts a draft at s.
+func (s *spot) settle(draft string) error {
+	err := s.folder.Rename(draft, s.name)
+	if err != nil {
+		s.folder.Remove(draft)
+	}
+	return err
+}
+
+func (p *projectFiles) append(ctx context.Context, name, text string) error {
+	return p.at(ctx, name, func(s *spot) error {
 		f, _, err := s.open(os.O_WRONLY | os.O_APPEND)
 		if errors.Is(err, fs.ErrNotExist) {
 			f, err = s.folder.OpenFile(s.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -159,7 +159,7 @@ func (s *spot) mkdir(mode fs.FileMode) error {
 }
 
 // remove answers false when nothing stood there.
-func (p *projectFiles) remove(name string, recursive bool) (bool, error) {
+func (p *projectFiles) remove(ctx context.Context, name string, recursive bool) (bool, error) {
 	s, err := p.find(name, way{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -168,26 +168,30 @@ func (p *projectFiles) remove(name string, recursive bool) (bool, error) {
 		return false, err
 	}
 	defer s.leave()
-	switch _, err := s.folder.Lstat(s.name); {
+	info, err := s.folder.Lstat(s.name)
+	switch {
 	case s.name == "." && p.base == ".":
 		return false, &stdError{kind: denied, text: fmt.Sprintf("%q: is the project root, which stays", name)}
 	case s.name == ".":
 		return false, &stdError{kind: denied, text: fmt.Sprintf("%q: is the folder itself, which stays", name)}
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
-	case p.holds(s.at):
-		return false, p.holdsFault(name)
+	case err == nil && recursive && info.IsDir():
+		if err := p.spare(ctx, s, name); err != nil {
+			return false, p.fault(name, err)
+		}
 	}
+	end, err := p.turn(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	defer end()
 	if recursive {
 		err = s.folder.RemoveAll(s.name)
 	} else {
 		err = s.folder.Remove(s.name)
 	}
 	return err == nil, p.fault(name, err)
-}
-
-func (p *projectFiles) holdsFault(name string) error {
-	return &stdError{kind: denied, text: fmt.Sprintf("%q: the folder of the store is in it, which is the host's", name)}
 }
 
 // copy copies a file over another, or a folder with all below it into another.
@@ -210,32 +214,41 @@ func (p *projectFiles) copy(ctx context.Context, from, to string) error {
 		if err := wantFile(info); err != nil {
 			return p.fault(from, err)
 		}
-		return p.fault(to, p.copyFile(source, target))
+		return p.fault(to, p.copyFile(ctx, source, target))
 	}
 	if target.at == source.at || strings.HasPrefix(target.at+"/", source.at+"/") || source.at == "." {
 		return &stdError{kind: conflict, text: fmt.Sprintf("%q: lies inside %q, which is copied", to, from)}
 	}
-	if p.holds(source.at) {
-		return p.holdsFault(from)
+	if err := p.spare(ctx, source, from); err != nil {
+		return p.fault(from, err)
 	}
 	return p.fault(to, p.copyTree(ctx, source, target))
 }
 
-func (p *projectFiles) copyFile(source, target *spot) error {
+// copyFile waits for its turn with the copy made: that may take long.
+func (p *projectFiles) copyFile(ctx context.Context, source, target *spot) error {
 	f, info, err := source.open(os.O_RDONLY)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	defer p.turn(target)()
 	if _, err := target.writable(); err != nil {
 		return err
 	}
 	mode := info.Mode().Perm()
-	return target.replace(&mode, func(w io.Writer) error {
+	draft, err := target.draft(&mode, func(w io.Writer) error {
 		_, err := io.Copy(w, f)
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	end, err := p.turn(ctx, target)
+	if err != nil {
+		return errors.Join(err, target.folder.Remove(draft))
+	}
+	defer end()
+	return target.settle(draft)
 }
 
 // copyTree copies the folder at source. Folders are made, then filled.
@@ -252,19 +265,19 @@ func (p *projectFiles) copyTree(ctx context.Context, source, target *spot) error
 	}
 	whole := p.project() // both sides are places, whatever the script's paths count from
 	whole.strict = p.strict
-	w := walk{projectFiles: whole, exact: true, visit: func(s *spot, e fs.DirEntry, shown string) error {
+	w := walk{projectFiles: whole, exact: true, visit: func(s *spot, _ fs.DirEntry, shown string) error {
 		dest, err := whole.find(path.Join(target.at, shown), way{})
 		if err != nil {
 			return err
 		}
 		defer dest.leave()
-		return p.copyEntry(s, dest, e)
+		return p.copyEntry(ctx, s, dest)
 	}}
 	return w.from(ctx, source, ".")
 }
 
-func (p *projectFiles) copyEntry(s, dest *spot, e fs.DirEntry) error {
-	info, err := e.Info()
+func (p *projectFiles) copyEntry(ctx context.Context, s, dest *spot) error {
+	info, err := s.folder.Lstat(s.name)
 	switch {
 	case err != nil:
 		return err
@@ -273,7 +286,7 @@ func (p *projectFiles) copyEntry(s, dest *spot, e fs.DirEntry) error {
 	case info.Mode().Type() == fs.ModeSymlink:
 		return copyLink(s, dest)
 	}
-	return p.fault(dest.at, p.copyFile(s, dest))
+	return p.fault(dest.at, p.copyFile(ctx, s, dest))
 }
 
 func copyLink(s, dest *spot) error {

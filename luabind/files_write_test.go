@@ -18,7 +18,7 @@ func TestAReaderMeetsNoGap(t *testing.T) {
 	go func() {
 		defer close(over)
 		for range 300 {
-			assert.NoError(t, p.write("f", content{text: "1"}))
+			assert.NoError(t, p.write(t.Context(), "f", content{text: "1"}))
 		}
 	}()
 	for open := true; open; {
@@ -35,14 +35,14 @@ func TestAReaderMeetsNoGap(t *testing.T) {
 func TestWriteExpects(t *testing.T) {
 	p := newProject(t, map[string]string{"f": "one"})
 	text := func(s string) *string { return &s }
-	require.NoError(t, p.write("f", content{text: "two", expect: text("one")}))
+	require.NoError(t, p.write(t.Context(), "f", content{text: "two", expect: text("one")}))
 	for _, want := range []string{"one", "tw", "two!", ""} {
-		err := p.write("f", content{text: "x", expect: &want})
+		err := p.write(t.Context(), "f", content{text: "x", expect: &want})
 		require.EqualError(t, err, `"f": does not hold what was expected: read it again`)
 		fault, _ := stdFault(err)
 		assert.Equal(t, Fault{Kind: "conflict", Message: err.Error(), Retryable: true}, fault)
 	}
-	assert.ErrorContains(t, p.write("none", content{text: "x", expect: text("")}), "does not hold")
+	assert.ErrorContains(t, p.write(t.Context(), "none", content{text: "x", expect: text("")}), "does not hold")
 	assert.Equal(t, "two", p.text(t, "f"))
 	assert.Equal(t, []string{"f"}, p.namesIn(t, "."))
 }
@@ -56,15 +56,15 @@ func TestWriteKeepsPermissions(t *testing.T) {
 		require.NoError(t, err)
 		return info.Mode().Perm()
 	}
-	require.NoError(t, p.write("w", content{text: "x"}))
-	require.NoError(t, p.append("a", "x"))
+	require.NoError(t, p.write(t.Context(), "w", content{text: "x"}))
+	require.NoError(t, p.append(t.Context(), "a", "x"))
 	require.NoError(t, p.mkdir("d"))
 	assert.Equal(t, []os.FileMode{0o600, 0o600, 0o700}, []os.FileMode{mode("w"), mode("a"), mode("d")})
 	require.NoError(t, os.Chmod(filepath.Join(p.dir, "w"), 0o664))
-	require.NoError(t, p.write("w", content{text: "y"}))
+	require.NoError(t, p.write(t.Context(), "w", content{text: "y"}))
 	assert.Equal(t, os.FileMode(0o664), mode("w"), "what is there is kept, whatever the umask is")
 	syscall.Umask(0o002)
-	require.NoError(t, p.write("v", content{text: "x"}))
+	require.NoError(t, p.write(t.Context(), "v", content{text: "x"}))
 	assert.Equal(t, os.FileMode(0o664), mode("v"))
 }
 
@@ -76,7 +76,7 @@ func TestAReadOnlyFileStays(t *testing.T) {
 		asNobody(t, "TestAReadOnlyFileStays")
 		return
 	}
-	for _, err := range []error{p.write("f", content{text: "x"}), p.append("f", "x"), p.copy(context.Background(), "f", "f")} {
+	for _, err := range []error{p.write(t.Context(), "f", content{text: "x"}), p.append(t.Context(), "f", "x"), p.copy(context.Background(), "f", "f")} {
 		assert.EqualError(t, err, `"f": permission denied`)
 	}
 	assert.Equal(t, "old", p.text(t, "f"))

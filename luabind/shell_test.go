@@ -269,3 +269,32 @@ func TestChildEnvKeepsCredentialsBack(t *testing.T) {
 		"OLDPWD=/w", "PATH=/bin", "PWD=/w", "SSH_ASKPASS=/bin/ask", "SSH_AUTH_SOCK=/s", "TOKENIZERS_PARALLELISM=1", "URL=https://u@h/a:b", "XAUTHORITY=/x", "http_proxy=http://proxy:8080",
 	}, got)
 }
+
+func TestWhatLooksLikeACredential(t *testing.T) {
+	long := strings.Repeat("a1B2c3D4", 5)
+	for _, entry := range []string{
+		"GITHUB_TOKENS=a,b", "APIKEYS=a", "OPENAI_APIKEYS=a", "KEYS=a", "DBPASS=a", "PGPASS=a", "DB_PWD2=a", "ROOTPWD=a", "ROOT_PW=a", "DBPW=a",
+		"JWT=a", "SESSION_JWTS=a", "GH_PATS=a", "COOKIES=a", "CREDS=a", "DSNS=a", "AUTH_TOKENS=a",
+		"U=https://ghp_abcdefghijklmnopqrstuvwxyz0123456789@github.com", "U=https://" + long + "@h/x", "U=redis://:a/b@h", "U=redis://:8a/b@h", "U=redis://:6379@h", "U=https://h/?key=x", "U=a http://h:80/x,https://u:p@h/",
+		"U=jdbc:postgresql://h/db?user=a&password=x", "U=u:pw@tcp(h)/db", "U=u:p/w@tcp(h:1)/db", "U=u:pw@/db", "U=u:pw@h:5432/db", "U=u:pw@db.example.com",
+		"U=Server=h;Database=d;Password=x;", "U=Server=h; Pwd = x", "U=host=h user=u password='x'", "U=DefaultEndpointsProtocol=https;AccountName=a;AccountKey=x==",
+		"U=Endpoint=sb://h/;SharedAccessKey=x=", "U=https://h/?sv=1&sig=x", "U=https://h/?api_key=x", "U=https://h/?access_token=x", "U=-Djavax.net.ssl.keyStorePassword=x",
+		"U=Authorization: Basic x", `U={"auth":"x"}`, `U={"client_secret": "x"}`,
+		"U=ghp_" + long, "U=glpat-" + long, "U=sk-ant-api03-" + long, "U=AKIAABCDEFGHIJKLMNOP", "U=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.x", "U=-----BEGIN RSA PRIVATE KEY-----",
+	} {
+		name, value, _ := strings.Cut(entry, "=")
+		assert.True(t, isSecret(name, value), entry)
+	}
+	for _, entry := range []string{
+		"PATH=/opt/homebrew/opt/node@20/bin:/usr/bin:/home/me/py@3/bin", "HOME=/root", "LANG=C", "GOPATH=/go", "GOFLAGS=-mod=mod -ldflags=-X=main.v=1", "PWD=/w", "OLDPWD=/w",
+		"SSH_AUTH_SOCK=/s", "SSH_ASKPASS=/a", "GIT_ASKPASS=/a", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b.c", "XAUTHORITY=/x", "KUBECONFIG=/k", "KEYCLOAK_HOST=h", "KEYBOARD=us",
+		"MAX_TOKENS=4096", "MAX_TOKENS=1e5", "TOKENIZERS_PARALLELISM=1", "PATHS=/a", "COMPASS=n", "HTTP_BYPASS=a", "PATTERN=x", "AUTHOR=a", "PASSENGER=a",
+		"U=https://me@dev.azure.com/x", "U=ssh://git@github.com/a/b", "U=git@github.com:a/b.git", "U=postgres://app@db/x", "U=http://h:80/x@y", "U=http://h:8080",
+		"U=https://registry:5000/@scope/p", "U=https://production-service-account@h/x", "U=npm:lodash@4.17.21", "U=mailto:me@h.de", "U=alpine:3.19@sha256:abc", "U=/a:b@2/c",
+		"LS_COLORS=rs=0:di=01;34:ln=01;36:pi=40;33", "DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/0/bus,guid=a", "U=user=a;database=b", "U=password=", "U=keyboard=us", "U=sslmode=require",
+		"PS1=\\u@\\h:\\w", "TERM=xterm-256color", "U=12:30@noon pm", "U=gcr.io/p/secret:latest", "U=a, key=2", "U=http://h:80/@x",
+	} {
+		name, value, _ := strings.Cut(entry, "=")
+		assert.False(t, isSecret(name, value), entry)
+	}
+}

@@ -16,8 +16,9 @@ type StdOptions struct {
 	// Store answers the store of the run, as [Kernel].Open does; nil: the memory of
 	// this process.
 	Store func(spec string) (store.Store, error)
-	// StoreDir is the folder of that store, which std.fs does not reach; "": none.
-	StoreDir string
+	// StoreDirs are folders that std.fs does not reach before they are stores, too:
+	// the one of that store, and others that are the host's.
+	StoreDirs []string
 	// Terminal opens the terminal to read a line that a human types, and is closed
 	// after it; nil: there is none.
 	Terminal func() (io.ReadCloser, error)

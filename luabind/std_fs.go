@@ -15,7 +15,7 @@ import (
 func stdFS(o StdOptions) *Module {
 	return &Module{
 		Name: "std.fs",
-		Doc:  "Files below the project root. Paths and links that lead out of it, or into the folder of the store, are refused.",
+		Doc:  "Files below the project root. Paths and links that lead out of it, or into the folder of a store, are refused.",
 		Funcs: append(slices.Clone(fileFuncs), Func{
 			Name: "folder", Returns: "std.folder", Fn: folderOf,
 			Args: []Arg{pathArg, {Name: "opts", Kind: Table, Optional: true, Fields: []Arg{
@@ -24,7 +24,7 @@ func stdFS(o StdOptions) *Module {
 			Doc: "The same functions as methods, on the files below a folder, where paths count from it. The folder need not be there yet.",
 		}),
 		Types: []*Type{folderType},
-		Open:  func(vm *VM) (any, error) { return openProject(vm.Config().Project, o.StoreDir) },
+		Open:  func(vm *VM) (any, error) { return openProject(vm.Config().Project, o.StoreDirs...) },
 		Close: func(state any) error { return state.(*projectFiles).Close() },
 		Fault: stdFault,
 	}
@@ -58,7 +58,7 @@ var fileFuncs = []Func{
 			{Name: "expect", Kind: Text, Optional: true, Doc: "what the file must hold"},
 		}}},
 		Doc: "Puts text in place of the file, in one step: a reader never sees half of it. It keeps its permissions; one that may not be written stays. " +
-			"With expect nothing is written to a file that holds something else (kind conflict): writers of one file take turns, so no change of another task is lost."},
+			"With expect nothing is written to a file that holds something else (kind conflict): writers take turns, also those of other knl processes, so no change of another is lost."},
 	{Name: "append", Args: []Arg{pathArg, textArg}, Fn: appendFile,
 		Doc: "Adds text to the end of the file, which is made when it is missing."},
 	{Name: "list", Returns: "{ name: string, kind: string, size: integer }[]", Fn: listFolder,
@@ -160,13 +160,13 @@ func writeFile(c *Call) (int, error) {
 		expect := opts.String("expect", "")
 		text.expect = &expect
 	}
-	return 0, c.Block(func(context.Context) error { return files.write(name, text) })
+	return 0, c.Block(func(ctx context.Context) error { return files.write(ctx, name, text) })
 }
 
 func appendFile(c *Call) (int, error) {
 	files := filesOf(c)
 	name, text := c.String(1), c.String(2)
-	return 0, c.Block(func(context.Context) error { return files.append(name, text) })
+	return 0, c.Block(func(ctx context.Context) error { return files.append(ctx, name, text) })
 }
 
 func listFolder(c *Call) (int, error) {
@@ -246,7 +246,7 @@ func makeFolder(c *Call) (int, error) {
 func removeFile(c *Call) (int, error) {
 	files := filesOf(c)
 	name, recursive := c.String(1), c.Options(2).Bool("recursive", false)
-	removed, err := blockFor(c, func(context.Context) (bool, error) { return files.remove(name, recursive) })
+	removed, err := blockFor(c, func(ctx context.Context) (bool, error) { return files.remove(ctx, name, recursive) })
 	if err != nil {
 		return 0, err
 	}

@@ -177,19 +177,31 @@ func hostFault(rule string) string {
 			name = rule[1 : len(rule)-1]
 		}
 	}
-	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 || strconv.Itoa(n) != port {
 		return fmt.Sprintf("%q is no port", port)
 	}
-	if _, err := netip.ParseAddr(name); err == nil {
+	if _, err := netip.ParseAddr(name); err == nil || isHostName(strings.TrimSuffix(strings.TrimPrefix(name, "*."), ".")) {
 		return ""
 	}
-	labels := strings.TrimSuffix(strings.TrimPrefix(name, "*."), ".")
-	for label := range strings.SplitSeq(labels, ".") {
-		if label == "" || strings.IndexFunc(label, func(r rune) bool { return !inHostName(r) }) >= 0 {
-			return fmt.Sprintf("%q is no name of a host", name)
-		}
+	return fmt.Sprintf("%q is no name of a host", name)
+}
+
+// isHostName knows names of hosts. One whose last label is a number would be an
+// address, and is none.
+func isHostName(name string) bool {
+	labels := strings.Split(name, ".")
+	wrong := func(label string) bool {
+		return label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' ||
+			strings.IndexFunc(label, func(r rune) bool { return !inHostName(r) }) >= 0
 	}
-	return ""
+	last := labels[len(labels)-1]
+	return len(name) <= 253 && !slices.ContainsFunc(labels, wrong) && !isNumber(last)
+}
+
+// isNumber knows the numbers that addresses are made of, 0x… too.
+func isNumber(label string) bool {
+	hex, isHex := strings.CutPrefix(strings.ToLower(label), "0x")
+	return isHex && strings.Trim(hex, "0123456789abcdef") == "" || strings.TrimFunc(label, unicode.IsDigit) == ""
 }
 
 func inHostName(r rune) bool {

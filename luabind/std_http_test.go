@@ -294,6 +294,11 @@ func TestHostRulesThatMatchNothing(t *testing.T) {
 		"": `"" is no name of a host`, "a..b": `"a..b" is no name of a host`, ":80": `"" is no name of a host`, "[::1": `"[::1" is no name of a host`,
 		"http://h": `"//h" is no port`, "u@h": `"u@h" is no name of a host`, "h/x": `"h/x" is no name of a host`,
 		"localhost:abc": `"abc" is no port`, "localhost:": `"" is no port`, "localhost:0": `"0" is no port`, "localhost:65536": `"65536" is no port`,
+		"localhost:018099": `"018099" is no port`, "localhost:+80": `"+80" is no port`, "h:8_0": `"8_0" is no port`,
+		"1.2.3": `"1.2.3" is no name of a host`, "0x7f.1": `"0x7f.1" is no name of a host`, "h.0x7F": `"h.0x7F" is no name of a host`, "127.0.0.01": `"127.0.0.01" is no name of a host`,
+		"*.0.0.1": `"*.0.0.1" is no name of a host`, "1.2.3.4.5": `"1.2.3.4.5" is no name of a host`, "2130706433": `"2130706433" is no name of a host`,
+		"-x.com": `"-x.com" is no name of a host`, "x-.com": `"x-.com" is no name of a host`, strings.Repeat("a", 64): `"` + strings.Repeat("a", 64) + `" is no name of a host`,
+		"xn--bcher-kva.de": "", "1.example": "", "0x7f.com": "", "3com.com": "", "host-1": "", "example.0a": "",
 	} {
 		assert.Equal(t, want, hostFault(rule), "%q", rule)
 	}

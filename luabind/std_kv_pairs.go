@@ -74,48 +74,83 @@ type kept struct {
 	Values map[string]json.RawMessage `json:"values"`
 }
 
-func (p *pairs) get(ctx context.Context, key string) (json.RawMessage, error) {
+// kvTries is how often a call is made while the store fails under it.
+const kvTries = 5
+
+// call makes a call of a script. When the store fails under it, as one does whose
+// holder ends, the call is made again by a new session: what it did may be done
+// twice, and whoever reads the log anew sees whether it was done. A call that was
+// cut short leaves no session either, for it may stand between two logs.
+func (p *pairs) call(ctx context.Context, do func() error) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	err := p.catchUp(ctx, false)
-	return p.values[key], err
+	for range kvTries {
+		err = do()
+		if _, refused := stdFault(err); err == nil || refused {
+			return err
+		}
+		p.session, p.values = nil, nil
+		if ctx.Err() != nil || !storeFailed(err) {
+			return err
+		}
+	}
+	return err
 }
 
-func (p *pairs) list(ctx context.Context, prefix string) ([]string, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.catchUp(ctx, false); err != nil {
-		return nil, err
-	}
-	keys := slices.Sorted(maps.Keys(p.values))
-	return slices.DeleteFunc(keys, func(k string) bool { return !strings.HasPrefix(k, prefix) }), nil
+// storeFailed says whether it was the store that failed, and another handle of it
+// may not.
+func storeFailed(err error) bool {
+	kind := kernel.KindOf(err)
+	return kind == kernel.Storage || kind == kernel.Busy || errors.Is(err, store.ErrClosed)
+}
+
+func (p *pairs) get(ctx context.Context, key string) (value json.RawMessage, err error) {
+	err = p.call(ctx, func() error {
+		err := p.catchUp(ctx, false)
+		value = p.values[key]
+		return err
+	})
+	return value, err
+}
+
+func (p *pairs) list(ctx context.Context, prefix string) (keys []string, err error) {
+	err = p.call(ctx, func() error {
+		err := p.catchUp(ctx, false)
+		keys = slices.Sorted(maps.Keys(p.values))
+		return err
+	})
+	return slices.DeleteFunc(keys, func(k string) bool { return !strings.HasPrefix(k, prefix) }), err
 }
 
 func (p *pairs) set(ctx context.Context, key string, value json.RawMessage) error {
 	if len(value) > valueLimit {
 		return &stdError{kind: overSize, text: fmt.Sprintf("%q: got %d bytes as JSON, want at most %d: keep it in a file and its path here", key, len(value), valueLimit)}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.catchUp(ctx, true); err != nil {
-		return err
-	}
-	if _, known := p.values[key]; !known && len(p.values) >= pairLimit {
-		return &stdError{kind: overSize, text: fmt.Sprintf("%q: there are %d keys already, delete some", key, pairLimit)}
-	}
-	return p.append(ctx, kvSetKind, pair{key, value})
+	return p.call(ctx, func() error {
+		if err := p.catchUp(ctx, true); err != nil {
+			return err
+		}
+		if _, known := p.values[key]; !known && len(p.values) >= pairLimit {
+			return &stdError{kind: overSize, text: fmt.Sprintf("%q: there are %d keys already, delete some", key, pairLimit)}
+		}
+		return p.append(ctx, kvSetKind, pair{key, value})
+	})
 }
 
-func (p *pairs) remove(ctx context.Context, key string) (bool, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.catchUp(ctx, false); err != nil {
-		return false, err
-	}
-	if _, known := p.values[key]; !known {
-		return false, nil
-	}
-	return true, p.append(ctx, kvDeletedKind, pair{Key: key})
+// remove answers true also when it was this call, and not the one made again,
+// that found the key.
+func (p *pairs) remove(ctx context.Context, key string) (was bool, err error) {
+	err = p.call(ctx, func() error {
+		if err := p.catchUp(ctx, false); err != nil {
+			return err
+		}
+		if _, known := p.values[key]; !known {
+			return nil
+		}
+		was = true
+		return p.append(ctx, kvDeletedKind, pair{Key: key})
+	})
+	return was, err
 }
 
 // append adds to the log. When that has ended meanwhile it adds to the next.
@@ -293,7 +328,7 @@ func (p *pairs) there(ctx context.Context, number int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	head, err := st.Head(ctx, kvSessionID(number))
+	head, err := headOf(ctx, st, kvSessionID(number))
 	return head.Seq > 0, err
 }
 
@@ -306,7 +341,7 @@ func (p *pairs) beginAt(ctx context.Context, number int) error {
 	}
 	id := kvSessionID(number)
 	k := kernel.New(st, kernel.Options{Mint: func() string { return id }, Mask: p.mask.MaskJSON})
-	if head, err := st.Head(ctx, id); err != nil {
+	if head, err := headOf(ctx, st, id); err != nil {
 		return err
 	} else if head.Seq == 0 {
 		if _, err := k.Open(ctx, kernel.Open{Owner: "std.kv"}); err != nil && !errors.Is(err, store.ErrConflict) {
@@ -320,6 +355,15 @@ func (p *pairs) beginAt(ctx context.Context, number int) error {
 	p.k, p.session, p.number = k, session, number
 	p.begun, p.seen, p.values = number == 1, 0, map[string]json.RawMessage{}
 	return nil
+}
+
+// headOf gives a fault of the store the form that the kernel's have.
+func headOf(ctx context.Context, st store.Store, id string) (store.Head, error) {
+	head, err := st.Head(ctx, id)
+	if err != nil && ctx.Err() == nil && kernel.KindOf(err) == "" {
+		err = &kernel.Error{Kind: kernel.Storage, Method: "attach", Message: err.Error(), Err: err}
+	}
+	return head, err
 }
 
 func (p *pairs) store() (store.Store, error) {

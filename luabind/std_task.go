@@ -111,12 +111,18 @@ func taskCancel(c *Call) (int, error) {
 
 func taskJoin(c *Call) (int, error) {
 	t := c.task()
-	for s := c.thread.strand.home; s != nil; s = s.parent {
-		if s.task == t {
-			return 0, c.Mistake("%q cannot be joined here, it waits for the running task", t.name)
+	for w := t; w != nil; w = w.awaits {
+		for s := c.thread.strand.home; s != nil; s = s.parent {
+			if s.task == w {
+				return 0, c.Mistake("%q cannot be joined here, it waits for the running task", t.name)
+			}
 		}
 	}
 	if !t.ended() {
+		if me := c.thread.strand.home.task; me != nil {
+			me.awaits = t
+			defer func() { me.awaits = nil }()
+		}
 		err := c.Block(func(ctx context.Context) error {
 			select {
 			case <-t.done:

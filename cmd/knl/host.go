@@ -83,13 +83,17 @@ func (h *host) modules() []*luabind.Module {
 	}))
 	mods = append(mods, luabind.PortsModule(h.playing.ports(&luabind.Ports{Registry: h.ports, Model: h.app.flags.model, Mask: h.mask})))
 	mods = append(mods, luabind.MCPModule(&luabind.MCP{Version: version(), Mask: h.mask}))
-	return append(mods, luabind.Std(luabind.StdOptions{Log: h.app.ui.err, Mask: h.mask, Store: h.stores.open, StoreDir: h.storeDir(), Terminal: h.terminal})...)
+	return append(mods, luabind.Std(luabind.StdOptions{Log: h.app.ui.err, Mask: h.mask, Store: h.stores.open, StoreDirs: h.storeDirs(), Terminal: h.terminal})...)
 }
 
-// storeDir answers the folder of the run's store, "" when it is in memory.
-func (h *host) storeDir() string {
+// usualStore is the folder of the store where --store names none.
+const usualStore = ".knl"
+
+// storeDirs answers the folders that are stores, or may become some: that of the
+// run, and the one that runs without --store have.
+func (h *host) storeDirs() []string {
 	if h.stores.dir == memory {
-		return ""
+		return []string{usualStore}
 	}
-	return h.stores.dir
+	return []string{usualStore, h.stores.dir}
 }

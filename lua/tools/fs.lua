@@ -13,11 +13,11 @@
 --
 -- root (default: the project root) is where paths count from and what they
 -- cannot leave, links included; paths narrows that to some files and folders
--- below it. Nothing reaches the folder of the store. A refusal is an answer
+-- below it. Nothing reaches the folder of a store. A refusal is an answer
 -- { ok = false, reason, message, … }; a search_replace that finds nothing says up
--- to where the text agreed. Two of them on one file take turns: neither undoes
--- the other. Text is UTF-8, in files of at most 8 MB, and at most 256 KB of it
--- are answered at once.
+-- to where the text agreed. Two of them on one file take turns, in one knl process
+-- and in several: neither undoes the other. Other programs know no turns. Text is
+-- UTF-8, in files of at most 8 MB, and at most 256 KB of it are answered at once.
 --
 -- Example:
 --
