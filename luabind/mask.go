@@ -38,6 +38,15 @@ const (
 // sets where it cuts, three dots or stars, and a masked secret; in what is shown
 // also the end of a line, a column and a quoted text.
 //
+// A value may begin or end as ordinary text does, which anyone may write: with
+// the scheme and the host of a URL, with the name before its password, and with
+// words (up to 12 small letters and two digits; - _ . : / = or a space beside
+// each) as long as they are no more than half of the rest and 32 bytes. Such are
+// "postgres://app:", "sk-ant-api03-", "/production". What lies between is the
+// value's own, and a piece is one only when it has four bytes of that, or all. So
+// a cut may leave three bytes of a key to be read behind its prefix, and the first
+// words of a phrase.
+//
 // It does not know a piece of the middle, what a script makes of a value
 // (base64, hex, backwards), nor what was recorded before the value was read. A
 // value that is an ordinary word is hidden like any other, in what the model is
@@ -49,7 +58,7 @@ type Masker struct {
 	Warn func(text string) // is told of a value that will hide ordinary text; nil: nobody is
 
 	mu     sync.Mutex
-	values []string
+	values []maskValue
 	table  atomic.Pointer[maskTable]
 }
 
@@ -72,8 +81,8 @@ func (m *Masker) learn(value string) bool {
 		if v = strings.TrimSpace(v); len(v) < shortestSecret {
 			continue
 		}
-		for _, s := range spellings(v) {
-			if !slices.Contains(m.values, s) {
+		for _, s := range maskValues(v) {
+			if !slices.ContainsFunc(m.values, func(known maskValue) bool { return known.text == s.text }) {
 				m.values = append(m.values, s)
 			}
 		}
@@ -140,7 +149,7 @@ func (m *Masker) Mask(text string) string {
 // it, as in a URL with a password.
 func (m *Masker) holds(text string) bool {
 	t := m.table.Load()
-	return t != nil && slices.ContainsFunc(t.values, func(v string) bool {
-		return text == v || (len(v) >= 8 && strings.Contains(text, v))
+	return t != nil && slices.ContainsFunc(t.values, func(v maskValue) bool {
+		return text == v.text || (len(v.text) >= 8 && strings.Contains(text, v.text))
 	})
 }

@@ -8,7 +8,7 @@ import (
 
 // maskTable is what a Masker looks for; it is read-only.
 type maskTable struct {
-	values []string
+	values []maskValue
 	ahead  *maskTrie // of the values
 	back   *maskTrie // of the values, each from its end
 }
@@ -22,17 +22,17 @@ const (
 	maskLevels = iota
 )
 
-func newMaskTable(values []string) *maskTable {
+func newMaskTable(values []maskValue) *maskTable {
 	t := &maskTable{values: values, ahead: newMaskTrie(), back: newMaskTrie()}
 	for _, v := range values {
 		for level := range maskLevel(maskLevels) {
-			if level == forTheLog && unfitForLog(v) {
+			if level == forTheLog && unfitForLog(v.text) {
 				continue
 			}
 			t.ahead.add(v, level)
-			t.back.add(reversed(v), level)
-			if isLong(v) { // what a text without any beginning may hold
-				t.ahead.first[level].add(v[len(v)-shortestPiece:])
+			t.back.add(v.reversed(), level)
+			if v.isLong() { // what a text without any beginning may hold
+				t.ahead.first[level].add(v.text[len(v.text)-shortestPiece:])
 			}
 		}
 	}
@@ -42,15 +42,8 @@ func newMaskTable(values []string) *maskTable {
 }
 
 // isValue says whether text is a value, whole.
-func (t *maskTable) isValue(text string) bool { return slices.Contains(t.values, text) }
-
-// isLong says whether pieces of v are hidden too.
-func isLong(v string) bool { return len(v) >= 2*shortestPiece }
-
-func reversed(v string) string {
-	b := []byte(v)
-	slices.Reverse(b)
-	return string(b)
+func (t *maskTable) isValue(text string) bool {
+	return slices.ContainsFunc(t.values, func(v maskValue) bool { return v.text == text })
 }
 
 // maskView says how a text is looked at.

@@ -28,16 +28,16 @@ func newMaskTrie() *maskTrie {
 }
 
 // add adds a value at a level; link follows the last one.
-func (t *maskTrie) add(value string, level maskLevel) {
+func (t *maskTrie) add(v maskValue, level maskLevel) {
 	at := int32(0)
-	for i := range len(value) {
-		at = t.grown(at, value[i])
-		if n := &t.nodes[at]; isLong(value) && n.depth >= shortestPiece && int(n.depth) < len(value) {
+	for i := range len(v.text) {
+		at = t.grown(at, v.text[i])
+		if n := &t.nodes[at]; v.isPiece(int(n.depth)) {
 			n.piece[level] = n.depth
 		}
 	}
 	t.nodes[at].whole[level] = t.nodes[at].depth
-	t.first[level].add(value)
+	t.first[level].add(v.text)
 }
 
 func (t *maskTrie) grown(at int32, letter byte) int32 {
@@ -181,11 +181,11 @@ func hit[T string | []byte](g *grams, text T, i int) int {
 	return -1
 }
 
-// skipped answers the next place that has to be looked at: a hit, or what is too
-// short for one.
+// skipped answers the next place that has to be looked at: a hit, or what comes
+// behind the last look, which may be the beginning of a value.
 func skipped(g *grams, text string, i int) int {
 	if at := hit(g, text, i); at >= 0 {
 		return at
 	}
-	return max(i, len(text)-gramSize+1)
+	return max(i, len(text)-gramSize-g.stride+2)
 }

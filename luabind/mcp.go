@@ -163,7 +163,9 @@ func (m *MCP) http(c *Call) (int, error) {
 		return 0, err
 	}
 	base := http.DefaultTransport.(*http.Transport).Clone()
-	return m.dial(c, opts, &mcpDial{label: endpoint.Host, open: webTransport(base, endpoint, headers), idle: base.CloseIdleConnections})
+	d := &mcpDial{label: endpoint.Host, open: webTransport(base, endpoint, headers), idle: base.CloseIdleConnections}
+	d.hide.Add(endpoint.RawQuery)
+	return m.dial(c, opts, d)
 }
 
 func (m *MCP) dial(c *Call, opts Options, d *mcpDial) (int, error) {

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -60,6 +58,7 @@ type mcpDial struct {
 	start   time.Duration
 	call    time.Duration
 	idle    func() // ends kept-alive connections, nil over stdio
+	hide    Masker // the query of the URL, which no error repeats
 	// open makes the transport; over stdio it starts the server.
 	open func(*mcpClient, *mcpWire) (mcp.Transport, error)
 }
@@ -71,6 +70,7 @@ type mcpClient struct {
 	call   time.Duration // what a call may take
 	server *mcpServer    // nil over HTTP
 	idle   func()        // ends kept-alive connections, nil over stdio
+	hide   *Masker       // what no error repeats
 	begin  func(context.Context) (*mcpSession, error)
 	turn   chan struct{}      // held by who begins a session anew
 	life   context.Context    // done once the client is closed
@@ -105,7 +105,7 @@ func (d *mcpDial) connect(ctx context.Context) (*mcpClient, error) {
 }
 
 func (d *mcpDial) attempt(ctx context.Context, protocol string) (*mcpClient, error) {
-	c := &mcpClient{label: d.label, call: d.call, idle: d.idle, progress: map[string]chan mcpProgress{}, turn: make(chan struct{}, 1)}
+	c := &mcpClient{label: d.label, call: d.call, idle: d.idle, hide: &d.hide, progress: map[string]chan mcpProgress{}, turn: make(chan struct{}, 1)}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.begin = func(ctx context.Context) (*mcpSession, error) { return d.begin(ctx, c, protocol) }
 	session, err := c.begin(ctx)
@@ -266,7 +266,7 @@ func (c *mcpClient) fault(ctx, within context.Context, q question, err error) er
 		return said
 	case q.reply.refusal() != nil:
 		no := q.reply.refusal()
-		return c.says(mcpRefused, no, "%s: %s (code %d)", q.act, no.Message, no.Code)
+		return c.says(mcpRefused, no, "%s: %s%s", q.act, no.Message, codeOf(no))
 	case q.reply.arrived():
 		return c.says(mcpRefused, err, "%s: the answer cannot be used: %s", q.act, unreadable(err))
 	case c.isDropped():
@@ -274,30 +274,10 @@ func (c *mcpClient) fault(ctx, within context.Context, q question, err error) er
 	case errors.As(err, &web):
 		return c.says(web.kind, err, "%s: %s", q.act, web.text)
 	case c.server == nil:
-		return c.says(mcpTransport, err, "%s: %s", q.act, strings.ReplaceAll(err.Error(), "rejected by transport: ", ""))
+		return c.says(mcpTransport, err, "%s: %s", q.act, broughtNothing(err))
 	}
 	c.breaking.Do(func() { c.reason = c.wreck(q, err) })
 	return c.says(mcpClosed, err, "%s: %s", q.act, c.reason)
-}
-
-// unreadable answers why an answer cannot be read, without what the SDK puts in
-// front of it, which the question has said, and the Go type that it wanted.
-func unreadable(err error) string {
-	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "calling ") {
-		err = inner
-	}
-	text, _, _ := strings.Cut(err.Error(), " into Go ")
-	return text
-}
-
-// refusalIn answers the error that the server sent, or nil.
-func refusalIn(err error) *jsonrpc.Error {
-	var said *mcpError
-	if errors.As(err, &said) {
-		refusal, _ := said.cause.(*jsonrpc.Error)
-		return refusal
-	}
-	return nil
 }
 
 // printed answers how much the server has printed beside its messages.
@@ -340,7 +320,8 @@ func (c *mcpClient) wreck(q question, err error) string {
 }
 
 func (c *mcpClient) says(kind string, cause error, format string, args ...any) error {
-	return &mcpError{kind: kind, text: fmt.Sprintf("mcp server %q: ", c.label) + fmt.Sprintf(format, args...), cause: cause}
+	text := c.hide.Mask(fmt.Sprintf(format, args...)) // a server may repeat what it was asked
+	return &mcpError{kind: kind, text: fmt.Sprintf("mcp server %q: ", c.label) + text, cause: cause}
 }
 
 // close ends the connection and, over stdio, the server, and waits until both

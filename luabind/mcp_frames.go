@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -44,9 +46,9 @@ func (f *mcpFrames) Read(p []byte) (int, error) {
 			return 0, f.err
 		}
 		line, err := f.line()
-		if f.left = messagesIn(line); f.left == nil {
-			f.hear(line)
-		}
+		var noise []byte
+		f.left, noise = messagesIn(line)
+		f.hear(noise)
 		f.err = err
 	}
 	n := copy(p, f.left)
@@ -108,28 +110,90 @@ func (f *mcpFrames) heard(since int64) string {
 }
 
 func mayBeMessage(line []byte) bool {
-	line = bytes.TrimLeft(line, " \t\r\n")
+	line = bytes.TrimLeft(line, mcpBlank)
 	return len(line) == 0 || line[0] == '{' || line[0] == '['
 }
 
-// messagesIn answers the JSON-RPC messages of a line, one a line: a list of some
-// is taken apart, for most versions of the protocol know no lists. What the
-// protocol cannot read would end the connection: it is noise like any other.
-func messagesIn(line []byte) []byte {
-	line = bytes.TrimSpace(line)
-	if len(line) == 0 || !mayBeMessage(line) {
+// mcpBlank are the letters that may stand in front of a message: some programs
+// begin their output with a byte order mark.
+const mcpBlank = " \t\r\n\ufeff"
+
+// messagesIn answers the JSON-RPC messages of a line, one a line, and what of it
+// is none. A list of some is taken apart, for most versions of the protocol know
+// no lists. What the protocol cannot read would end the connection: it is noise,
+// or the failure of the request that it answers.
+func messagesIn(line []byte) (messages, noise []byte) {
+	line = bytes.Trim(line, mcpBlank)
+	in := json.NewDecoder(bytes.NewReader(line))
+	rest := line
+	for len(rest) > 0 && mayBeMessage(rest) {
+		var value json.RawMessage
+		if err := in.Decode(&value); err != nil {
+			if answer := brokenAnswer(rest, err); answer != nil {
+				return append(messages, answer...), noise
+			}
+			break
+		}
+		rest = line[in.InputOffset():]
+		list := []json.RawMessage{value}
+		if value[0] == '[' {
+			_ = json.Unmarshal(value, &list) // it is a list
+		}
+		for _, one := range list {
+			if _, err := jsonrpc.DecodeMessage(one); err == nil {
+				messages = append(append(messages, one...), '\n')
+			} else if answer := brokenAnswer(one, err); answer != nil {
+				messages = append(messages, answer...)
+			} else {
+				noise = append(append(noise, one...), '\n')
+			}
+		}
+	}
+	return messages, append(noise, rest...)
+}
+
+// brokenAnswer answers an error in place of an answer that cannot be read, for
+// the request that it says it is for; nil when it does not look like an answer.
+func brokenAnswer(text []byte, why error) []byte {
+	id := answeredID(text)
+	if id == nil {
 		return nil
 	}
-	list := []json.RawMessage{line}
-	if line[0] == '[' && json.Unmarshal(line, &list) != nil {
-		return nil
+	words, _, _ := strings.Cut(strings.TrimPrefix(why.Error(), "unmarshaling jsonrpc message: "), " into Go ")
+	said, err := json.Marshal(fmt.Sprintf("the answer cannot be used: %s: got %.200q", words, text))
+	if err != nil {
+		panic("BUG: luabind: a text does not encode: " + err.Error())
 	}
-	var out []byte
-	for _, one := range list {
-		if _, err := jsonrpc.DecodeMessage(one); err != nil {
+	return fmt.Appendf(nil, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":0,\"message\":%s}}\n", id, said)
+}
+
+var mcpID = regexp.MustCompile(`(?s)^(-?[0-9]{1,15}|".*")$`)
+
+// answeredID answers the id in text that begins as an answer does and has nothing
+// that an answer has not, as a log has; nil when it does not.
+func answeredID(text []byte) (id json.RawMessage) {
+	in := json.NewDecoder(bytes.NewReader(text))
+	_, err := in.Token() // {
+	answers := false
+	for err == nil && in.More() {
+		var name json.Token
+		if name, err = in.Token(); err != nil {
+			break
+		}
+		var value json.RawMessage
+		err = in.Decode(&value)
+		switch name {
+		case "id":
+			id = value
+		case "result", "error":
+			answers = true
+		case "jsonrpc":
+		default:
 			return nil
 		}
-		out = append(append(out, one...), '\n')
 	}
-	return out
+	if !answers || !mcpID.Match(id) {
+		return nil
+	}
+	return id
 }

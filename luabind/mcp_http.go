@@ -84,17 +84,30 @@ func (w *mcpWeb) whole(req *http.Request, resp *http.Response, call *jsonrpc.Req
 	if len(body) > mcpFrameLimit {
 		return nil, &mcpWebFault{kind: mcpInvalid, text: fmt.Sprintf("an answer above %d MiB", mcpFrameLimit>>20)}
 	}
-	fault := webFault(resp, call, body)
-	if resp.StatusCode == http.StatusNotFound && req.Header.Get(mcpSessionHeader) != "" {
-		w.gone.Store(true)
-		fault.forgotten = true
-	}
-	if fault != nil {
+	if fault := webFault(resp, call, body); fault != nil {
+		if fault.forgotten {
+			w.gone.Store(true)
+		}
 		return nil, fault
 	}
 	resp.StatusCode = http.StatusOK // an answer is one whatever its status
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
+}
+
+// mcpNoSession finds what servers say of a session that they do not know, when
+// they do not say it by 404.
+var mcpNoSession = regexp.MustCompile(`(?i)\b(no|not|invalid|unknown|expired|missing)\b[^.]*\bsession|` +
+	`session[^.]*\b(not|invalid|unknown|expired|missing|terminated|closed)\b|not initialized`)
+
+// isForgotten says whether a server has refused a request because it does not
+// know the session.
+func isForgotten(resp *http.Response, body []byte) bool {
+	if resp.Request.Header.Get(mcpSessionHeader) == "" {
+		return false
+	}
+	return resp.StatusCode == http.StatusNotFound ||
+		resp.StatusCode == http.StatusBadRequest && mcpNoSession.Match(body[:min(len(body), 1000)])
 }
 
 // webFault answers why a whole answer to call is of no use, or nil.
@@ -108,8 +121,8 @@ func webFault(resp *http.Response, call *jsonrpc.Request, body []byte) *mcpWebFa
 		return &mcpWebFault{kind: mcpAuth, text: text + ": want credentials in headers that the server takes"}
 	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500:
 		return &mcpWebFault{kind: mcpTransport, text: text}
-	case code == http.StatusNotFound && resp.Request.Header.Get(mcpSessionHeader) != "":
-		return &mcpWebFault{kind: mcpTransport, text: text}
+	case isForgotten(resp, body):
+		return &mcpWebFault{kind: mcpTransport, text: text, forgotten: true}
 	}
 	msg, err := jsonrpc.DecodeMessage(body)
 	answer, isAnswer := msg.(*jsonrpc.Response)
@@ -182,10 +195,10 @@ func mcpSameHost(req *http.Request, via []*http.Request) error {
 
 // mcpEndpoint reads the option url.
 func mcpEndpoint(c *Call, text string) (*url.URL, error) {
-	u, err := url.Parse(text)
+	u, why := webURL(text)
 	switch {
-	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		return nil, c.Mistake("option %q: got %q, want http:// or https:// with a host", "url", text)
+	case why != "":
+		return nil, c.Mistake("option %q: %s, want http:// or https:// with a host", "url", why)
 	case u.User != nil:
 		return nil, c.Mistake("option %q: holds a user or password, want it in headers", "url")
 	}

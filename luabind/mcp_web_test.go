@@ -21,6 +21,7 @@ type webServer struct {
 	mu       sync.Mutex
 	sessions int
 	ended    map[string]bool
+	says400  string   // to an ended session; "": it is a 404
 	taken    []string // "k in session"
 	versions map[string]bool
 }
@@ -59,6 +60,9 @@ func (s *webServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.sessions++
 		w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", s.sessions))
 		result(fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`, m.Params.ProtocolVersion))
+	case s.ended[session] && s.says400 != "":
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, s.says400)
 	case s.ended[session]:
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprint(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`)
@@ -138,6 +142,61 @@ func TestMCPSessionsOverHTTP(t *testing.T) {
 			}
 			assert.Equal(t, map[string]bool{mcpHandshake: true}, s.versions)
 		})
+	}
+}
+
+// TestMCPSessionRefusedBy400 proves that a 400 that says that the session is not
+// known is a 404, and any other is not.
+func TestMCPSessionRefusedBy400(t *testing.T) {
+	const refusal = `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%q}}`
+	for says, next := range map[string]string{
+		fmt.Sprintf(refusal, "null", "Bad Request: No valid session ID provided"):         "in s2",
+		fmt.Sprintf(refusal, `"server-error"`, "Bad Request: Invalid or expired session"): "in s2",
+		fmt.Sprintf(refusal, "null", "Bad Request: Server not initialized"):               "in s2",
+		"Session 12 is not known":                   "in s2",
+		"unknown Mcp-Session-Id":                    "in s2",
+		"session_id does no harm, the arguments do": "invalid",
+		fmt.Sprintf(refusal, "null", "Bad Request: want a session of your own. Not this size"): "invalid",
+		"too long": "invalid",
+	} {
+		t.Run(says, func(t *testing.T) {
+			s := &webServer{ended: map[string]bool{}, versions: map[string]bool{}, says400: says}
+			web := httptest.NewServer(s)
+			defer web.Close()
+			h := newMCPHost(t, true)
+			assert.NoError(t, h.run(context.Background(), fmt.Sprintf(`
+				local client = require("mcp").http{ url = %q, call_timeout = 90 }
+				local call = client:tools()["do"].handler
+				call{ k = "end" }
+				local ok, said = pcall(call, { k = "next" })
+				said = ok and said or require("knl").error(said).kind
+				assert(said == %q, said)`, web.URL, next)))
+			h.end()
+		})
+	}
+}
+
+// TestMCPErrorsHoldNoQuery proves that a URL's query, which may be a key, is in no
+// error, also when the server repeats it.
+func TestMCPErrorsHoldNoQuery(t *testing.T) {
+	const query = "token=plain-canary-77777"
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "cannot "+r.Method+" "+r.URL.String(), http.StatusNotFound)
+	}))
+	defer web.Close()
+	for url, want := range map[string]string{
+		web.URL + "/mcp?" + query:                  `404 Not Found: "cannot POST /mcp?***"`,
+		"http://127.0.0.1:1/mcp?" + query:          "initialize: dial tcp 127.0.0.1:1: ",
+		"http://u:plain-canary 77777@127.0.0.1:1/": "got a space or control character in it, want http:// or https:// with a host",
+		"http://u:plain-canary%zz@127.0.0.1:1/":    "got text that is no URL, want http:// or https:// with a host",
+		"http://u:plain-canary@127.0.0.1:1/":       "holds a user or password, want it in headers",
+		"plain-canary":                             `got the scheme "", want http:// or https:// with a host`,
+	} {
+		h := newMCPHost(t, true)
+		assert.NoError(t, h.run(context.Background(), fmt.Sprintf(`
+			local text = failure(require("mcp").http, { url = %q })
+			assert(text:find(%q, 1, true) and not text:find("canary"), text)`, url, want)))
+		h.end()
 	}
 }
 

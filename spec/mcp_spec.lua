@@ -25,6 +25,10 @@ local function server(answers, more)
         *'"name":"refuses"'*) refuse 'out of order' ;;
         *'"name":"dies"'*) echo 'out of memory' >&2; exit 9 ;;
         *'"name":"hangs"'*) ;;
+        *'"name":"notes"'*) printf '{"jsonrpc":"2.0","method":"notifications/x"}'
+          reply '{"content":[{"type":"text","text":"noted"}]}' ;;
+        *'"name":"broken"'*) reply '{"n":NaN}' ;;
+        *'"name":"coded"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":"E1"}}\n' "$id" ;;
         *'"name":"prints"'*) echo early; reply '{"content":[{"type":"text","text":"printed"}]}' ;;
         CASES
       esac
@@ -103,11 +107,38 @@ describe("mcp.stdio", function()
   end)
 end)
 
+describe("a server that does not keep to the protocol", function()
+  local function named(name)
+    return server{ ["tools/list"] = ('{"tools":[{"name":"%s","inputSchema":{"type":"object"}}]}'):format(name) }
+      :tools()[name].handler
+  end
+
+  it("may send two messages on one line", function()
+    local notes = named("notes")
+    assert.equal("noted", (notes{}))
+    assert.equal("noted", (notes{}))
+  end)
+
+  it("fails the call at once whose answer cannot be read, and lives on", function()
+    for name, why in pairs{ broken = "invalid character 'N'", coded = "cannot unmarshal" } do
+      local call, began = named(name), std.time.monotonic()
+      for _ = 1, 2 do
+        local ok, err = pcall(call, {})
+        assert.is_false(ok)
+        assert.same({ "server", false }, { knl.error(err).kind, knl.error(err).retryable or false })
+        assert.matches("tools/call " .. name .. ": the answer cannot be used: .*" .. why, knl.error(err).message)
+      end
+      assert.is_true(std.time.monotonic() - began < 60)
+    end
+  end)
+end)
+
 describe("mcp.http", function()
   it("refuses what is no endpoint, and headers that are none", function()
     local http = require("mcp").http
     assert.has_error(function() http{ url = "localhost:80" } end, "want http:// or https:// with a host")
     assert.has_error(function() http{ url = "http://a:b@c/" } end, "holds a user or password, want it in headers")
+    assert.has_error(function() http{ url = "http://a:b c@d/" } end, "got a space or control character in it, want http://")
     assert.has_error(function() http{ url = "http://h/", headers = { ["a b"] = "x" } } end, "want the name of a header")
     assert.has_error(function() http{ url = "http://h/", headers = { a = "x\r\nb: y" } } end, "want a string on one line")
     assert.has_error(function() http{ url = "http://h/", headers = { Host = "x" } } end, "is set by the protocol")
@@ -117,6 +148,12 @@ describe("mcp.http", function()
     local ok, err = pcall(require("mcp").http, { url = "http://127.0.0.1:1/" })
     assert.is_false(ok)
     assert.equal("transport", knl.error(err).kind)
+  end)
+
+  it("repeats no query of its url, which may be a key", function()
+    local _, err = pcall(require("mcp").http, { url = "http://127.0.0.1:1/mcp?token=canary" })
+    assert.matches("initialize: dial tcp 127%.0%.0%.1:1: ", tostring(err))
+    assert.is_nil(tostring(err):find("canary", 1, true))
   end)
 end)
 

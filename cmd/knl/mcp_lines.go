@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -83,10 +85,12 @@ func (l *mcpLines) take(line []byte) (messages []byte) {
 	if line[0] == '[' {
 		_ = json.Unmarshal(line, &list) // it is valid
 	}
+	if len(list) == 0 {
+		l.refuse(nil, jsonrpc.CodeInvalidRequest, "invalid request: got a list of no messages, want one at least")
+	}
 	for _, one := range list {
-		if _, err := jsonrpc.DecodeMessage(one); err != nil {
-			why, _, _ := strings.Cut(err.Error(), " into Go ")
-			l.refuse(one, jsonrpc.CodeInvalidRequest, fmt.Sprintf("invalid request: got %.40q, want a JSON-RPC message: %s", one, why))
+		if why := messageFault(one); why != "" {
+			l.refuse(one, jsonrpc.CodeInvalidRequest, fmt.Sprintf("invalid request: got %.40q, want %s", one, why))
 			continue
 		}
 		messages = append(append(messages, one...), '\n')
@@ -94,16 +98,40 @@ func (l *mcpLines) take(line []byte) (messages []byte) {
 	return messages
 }
 
+// messageFault answers what is wanted of one in place of a message, "" when it
+// is one.
+func messageFault(one json.RawMessage) string {
+	if _, err := jsonrpc.DecodeMessage(one); err != nil {
+		why, _, _ := strings.Cut(err.Error(), " into Go ")
+		return "a JSON-RPC message: " + why
+	}
+	if id := idOf(one); id != nil && id[0] != '"' && !isSafeInteger(id) {
+		return "an id that is a text or a whole number below 2^53"
+	}
+	return ""
+}
+
+// idOf answers the id of a message as it is spelled, a text or a number; nil when
+// it has none.
+func idOf(message json.RawMessage) json.RawMessage {
+	var asked struct{ ID json.RawMessage }
+	_ = json.Unmarshal(message, &asked) // a list or a value has none
+	if len(asked.ID) == 0 || !strings.Contains(`"-0123456789`, string(asked.ID[:1])) {
+		return nil
+	}
+	return asked.ID
+}
+
+// isSafeInteger says whether a number is answered as it was asked: every reader
+// of JSON knows the same whole number by it.
+func isSafeInteger(number json.RawMessage) bool {
+	n, err := strconv.ParseFloat(string(number), 64)
+	return err == nil && n == math.Trunc(n) && math.Abs(n) < 1<<53
+}
+
 // refuse answers what is no message; a client that does not listen is done.
 func (l *mcpLines) refuse(message json.RawMessage, code int, text string) {
-	var asked struct{ ID any }
-	_ = json.Unmarshal(message, &asked)
-	switch asked.ID.(type) {
-	case string, float64:
-	default:
-		asked.ID = nil
-	}
-	answer, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": asked.ID, "error": map[string]any{"code": code, "message": text}})
+	answer, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": idOf(message), "error": map[string]any{"code": code, "message": text}})
 	if err != nil {
 		panic("BUG: an answer does not encode: " + err.Error())
 	}

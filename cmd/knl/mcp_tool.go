@@ -205,7 +205,7 @@ func (b *toolbox) addTo(s *mcp.Server) {
 	}
 	for _, t := range b.served {
 		s.AddTool(&mcp.Tool{
-			Name: t.name, Description: t.declared.Description, InputSchema: t.schema.JSON,
+			Name: t.name, Description: b.host.mask.Mask(t.declared.Description), InputSchema: b.listed(t.schema),
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.declared.Effects == "read", IdempotentHint: t.declared.Idempotent},
 		}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			b.calls.Add(1)
@@ -213,6 +213,16 @@ func (b *toolbox) addTo(s *mcp.Server) {
 			return b.call(ctx, t, req.Params.Arguments), nil
 		})
 	}
+}
+
+// listed answers a schema as clients see it. Where a secret is a word or a number
+// that the schema is made of, it is hidden as in a log, which leaves those.
+func (b *toolbox) listed(schema *luabind.ArgSchema) json.RawMessage {
+	shown := b.host.maskedJSON(schema.JSON)
+	if _, err := luabind.NewArgSchema(shown); err != nil {
+		shown, _ = b.host.mask.MaskJSON(schema.JSON)
+	}
+	return shown
 }
 
 // call runs one call to its end, which that of the command brings about too.
