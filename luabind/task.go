@@ -25,6 +25,7 @@ type Task struct {
 	out    []lua.LValue
 	failed *raised
 	joined bool
+	awaits *Task // whose end it waits for; the baton guards it
 
 	mu      sync.Mutex
 	aborted bool

@@ -169,6 +169,9 @@ func portFacts(name string, env func(string) (string, bool)) portDoc {
 	if base, _ := env(at.BaseVariable); base != "" {
 		d.BaseURL, d.BaseVariable = shownURL(base), at.BaseVariable
 	}
+	if _, err := providers[name].Open(port.Conf{Model: "any"}); err != nil { // it asks nobody
+		d.Online, d.Problem = "failed", err.Error()
+	}
 	return d
 }
 

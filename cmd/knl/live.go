@@ -40,7 +40,7 @@ func (h *host) live(ctx context.Context) (stop func()) {
 	return func() {
 		cancel()
 		wg.Wait()
-		s.show(nil)
+		s.end()
 	}
 }
 

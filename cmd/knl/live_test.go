@@ -23,8 +23,6 @@ func TestWhatDoesNotFitIsCounted(t *testing.T) {
 	require.Equal(t, lines, fitted(lines, 4))
 	require.Equal(t, []string{"a", "b", "  and 2 more"}, fitted(lines, 3))
 	require.Equal(t, []string{"a", "b", "c", "d"}, lines)
-	require.Equal(t, "äöü", clipped("äöü", 3))
-	require.Equal(t, "äö…", clipped("äöüß", 3))
 }
 
 // What a session does is read from its log: a call in flight, the tools that

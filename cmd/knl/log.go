@@ -173,7 +173,7 @@ func (a *app) follow(ctx context.Context, id string, f logFlags) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil && (l == nil || !passing(err)):
+		case err != nil && !passing(err), err != nil && l == nil && !goes(err):
 			return err
 		case l.over:
 			return nil
@@ -223,6 +223,12 @@ func (l *logReader) tail(ctx context.Context, p *place) error {
 // passing says whether a store that cannot be read now may be read soon: its
 // holder has just gone, or just come.
 func passing(err error) bool {
+	return goes(err) || errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrClosed)
+}
+
+// goes says whether the holder has just gone, so that the next look finds out who
+// holds the store now.
+func goes(err error) bool {
 	var gone *sockstore.Gone
-	return errors.As(err, &gone) || errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrClosed)
+	return errors.As(err, &gone)
 }

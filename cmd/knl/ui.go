@@ -19,8 +19,8 @@ import (
 )
 
 // ui is the only writer to a terminal. A pipe gets plain lines, a terminal the
-// same words with style; what a log or a script says never reaches a terminal
-// as a control sequence.
+// same words with style; what a log says never reaches a terminal as a control
+// sequence. What a script prints is its own.
 type ui struct {
 	out, err       io.Writer
 	outTTY, errTTY bool

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 )
 
@@ -20,9 +21,10 @@ type screen struct {
 
 	mu      sync.Mutex
 	lines   []string // what is to stand at the foot
-	drawn   int      // how many stand there
+	drawn   []int    // the columns of each that stands there
 	partial bool     // the text above ends within a line
 	held    int      // by who writes past the screen
+	typed   bool     // whoever reads has got a line, whose end the terminal shows
 }
 
 // screen answers the screen of a terminal; nil when u's stderr is none that
@@ -75,6 +77,17 @@ func (s *screen) show(lines []string) {
 	s.draw()
 }
 
+// end takes the foot away for good. What follows begins a line of its own.
+func (s *screen) end() {
+	s.show(nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.partial {
+		_, _ = s.tty.WriteString("\n")
+		s.partial = false
+	}
+}
+
 // hold clears the foot until release: somebody reads from the terminal.
 func (s *screen) hold() {
 	s.mu.Lock()
@@ -87,7 +100,8 @@ func (s *screen) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held--
-	s.partial = false // what was typed ended with a line
+	s.partial = s.partial && !s.typed
+	s.typed = false
 	s.draw()
 }
 
@@ -112,17 +126,37 @@ type answer struct {
 	s *screen
 }
 
+// Read implements io.Reader.
+func (a answer) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if n > 0 && p[n-1] == '\n' {
+		a.s.mu.Lock()
+		a.s.typed = true
+		a.s.mu.Unlock()
+	}
+	return n, err
+}
+
 // Close implements io.Closer.
 func (a answer) Close() error {
 	defer a.s.release()
 	return a.ReadCloser.Close()
 }
 
+// erase clears the foot. A terminal that became narrower since has more rows of it.
 func (s *screen) erase() {
-	if s.drawn > 0 {
-		fmt.Fprintf(s.tty, "\x1b[%dA\r\x1b[J", s.drawn)
-		s.drawn = 0
+	if len(s.drawn) == 0 {
+		return
 	}
+	rows := len(s.drawn)
+	if width, _, err := term.GetSize(s.tty.Fd()); err == nil && width > 0 {
+		rows = 0
+		for _, columns := range s.drawn {
+			rows += max(1, (columns+width-1)/width)
+		}
+	}
+	fmt.Fprintf(s.tty, "\x1b[%dA\r\x1b[J", rows)
+	s.drawn = nil
 }
 
 // draw writes the lines at once, each cut so that it takes one row.
@@ -136,8 +170,9 @@ func (s *screen) draw() {
 	}
 	var b bytes.Buffer
 	for _, line := range fitted(s.lines, min(height/2, 16)) {
-		b.WriteString(styled(s.tty, true, faint, strings.TrimRight(clipped(line, width-1), " ")) + "\n")
-		s.drawn++
+		line = strings.TrimRight(ansi.Truncate(line, width-1, "…"), " ")
+		b.WriteString(styled(s.tty, true, faint, line) + "\n")
+		s.drawn = append(s.drawn, ansi.StringWidth(line))
 	}
 	_, _ = s.tty.Write(b.Bytes())
 }
@@ -148,12 +183,4 @@ func fitted(lines []string, n int) []string {
 		return lines
 	}
 	return append(slices.Clip(lines[:n-1]), fmt.Sprintf("  and %d more", len(lines)-n+1))
-}
-
-// clipped answers at most n characters of a line.
-func clipped(line string, n int) string {
-	if r := []rune(line); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return line
 }

@@ -144,3 +144,27 @@ std.task.scope(function(s)
   end)
   me:join()
 end)
+---
+-- Tasks that would wait for each other do not: the last of the ring is told.
+local ok, why = pcall(std.task.scope, function(scope)
+  local a, b, c
+  a = scope:spawn(function() std.task.sleep(5) return b:join() end)
+  b = scope:spawn(function() std.task.sleep(5) return c:join() end)
+  c = scope:spawn(function() std.task.sleep(20) return a:join() end)
+  return a:join()
+end)
+assert(not ok and tostring(why):find("cannot be joined here, it waits for the running task", 1, true), why)
+---
+-- A task that waits for one whose child waits for it is told, too.
+local ok, why = pcall(std.task.scope, function(scope)
+  local a
+  local b = scope:spawn(function()
+    std.task.scope(function(inner)
+      local child = inner:spawn(function() std.task.sleep(20) return a:join() end)
+      return child:join()
+    end)
+  end)
+  a = scope:spawn(function() return b:join() end)
+  return a:join()
+end)
+assert(not ok and tostring(why):find("cannot be joined here", 1, true), why)
