@@ -14,9 +14,10 @@ import (
 var errInterrupted = errors.New("interrupted")
 
 // interruptible answers a context that the first SIGINT, SIGTERM or SIGHUP ends,
-// with errInterrupted as its cause. The second one ends the process and what scripts
-// have started at once: what was acknowledged is on disk. A terminal that closes sends SIGHUP more than
-// once, so that one only begins an end; under nohup there is none.
+// with errInterrupted as its cause. The second one ends the process and what
+// scripts have started at once: what was acknowledged is on disk. A terminal that
+// closes sends SIGHUP more than once, so that one only begins an end; under nohup
+// there is none.
 func interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	return onSignals(parent, os.Exit)
 }
