@@ -9,8 +9,9 @@ import (
 
 // The library's compiler stores the first value of a, b = b, a before it reads
 // the second, so a swap of locals loses one of them. Lua evaluates every
-// expression of a statement before it assigns. mendSyntax writes each
-// assignment of several places as what Lua means by it, t[k], a = x, y as
+// expression of a statement before it assigns. And of a = t.x and y it assigns
+// nothing where t.x is nil: the local keeps what it was. mendSyntax writes each
+// such assignment as what Lua means by it, t[k], a = x, y as
 //
 //	do
 //	  local (table 1), (key 1) = t, k
@@ -20,6 +21,8 @@ import (
 //	end
 //
 // with names that no source can spell.
+
+var statements = reflect.TypeFor[[]ast.Stmt]()
 
 // mendSyntax rewrites what the compiler gets wrong below v, which holds syntax: the
 // assignments, and then the loops, from the inside out.

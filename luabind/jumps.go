@@ -1,10 +1,6 @@
 package luabind
 
-import (
-	"reflect"
-
-	"github.com/yuin/gopher-lua/ast"
-)
+import "github.com/yuin/gopher-lua/ast"
 
 // The library's compiler threads a jump through the jumps it leads to, and reads
 // one that it has threaded already, which lies before it, as one that it has not.
@@ -155,5 +151,3 @@ func steadyPair(first, second ast.Expr) bool {
 	}
 	return steady(first)
 }
-
-var statements = reflect.TypeFor[[]ast.Stmt]()

@@ -23,24 +23,12 @@ type function struct {
 	Arguments json.RawMessage `json:"arguments"` // text; some write the object
 }
 
-// plain answers the text that a value is: a string's own, a number's digits.
-func plain(raw json.RawMessage) string {
-	var text string
-	switch field.KindOf(raw) {
-	case '"':
-		_ = json.Unmarshal(raw, &text)
-	case '0':
-		text = string(raw)
-	}
-	return text
-}
-
 // arguments answers the text of the arguments.
 func (f *function) arguments() string {
 	if raw := f.Arguments; field.KindOf(raw) != '"' && isSet(raw) {
 		return string(raw)
 	}
-	return plain(f.Arguments)
+	return field.Plain(f.Arguments)
 }
 
 // call is a tool call that grows.
@@ -86,12 +74,12 @@ func (c *calls) take(pieces []json.RawMessage) {
 }
 
 func pieceOf(raw json.RawMessage) (p callPiece, ok bool) {
-	ok = lenient(raw, &p)
+	ok = field.Lenient(raw, &p)
 	return p, ok
 }
 
 func (c *calls) begin(p callPiece) {
-	one := &call{index: plain(p.Index), id: plain(p.ID), name: p.Function.Name, chunk: c.chunk}
+	one := &call{index: field.Plain(p.Index), id: field.Plain(p.ID), name: p.Function.Name, chunk: c.chunk}
 	one.arguments.WriteString(p.Function.arguments())
 	c.list = append(c.list, one)
 }
@@ -99,7 +87,7 @@ func (c *calls) begin(p callPiece) {
 func (c *call) grow(p callPiece, chunk int) {
 	c.chunk = chunk
 	if c.id == "" {
-		c.id = plain(p.ID)
+		c.id = field.Plain(p.ID)
 	}
 	if name := p.Function.Name; name != c.name && (c.name == "" || c.arguments.Len() == 0) {
 		c.name += name // a name in pieces; one that is repeated is the same
@@ -125,7 +113,7 @@ func (c *call) growArguments(more string) {
 // says it where there is one, the id where there is none, and the order where
 // there is neither.
 func (c *calls) find(p callPiece) *call {
-	index, id := plain(p.Index), plain(p.ID)
+	index, id := field.Plain(p.Index), field.Plain(p.ID)
 	if one := c.said(p, func(one *call) bool { return c.isSame(one, p) }); one != nil {
 		return one
 	}
@@ -149,7 +137,7 @@ func (c *calls) find(p callPiece) *call {
 // the same arguments, and with no other id. Some servers end a stream with all that
 // was in it. where says which calls may be meant.
 func (c *calls) said(p callPiece, where func(*call) bool) *call {
-	id, name, arguments := plain(p.ID), p.Function.Name, p.Function.arguments()
+	id, name, arguments := field.Plain(p.ID), p.Function.Name, p.Function.arguments()
 	for _, one := range c.list {
 		sameID := id == "" || one.id == "" || id == one.id
 		if sameID && one.name == name && where(one) && sameArguments(one.arguments.String(), arguments) {
@@ -163,7 +151,7 @@ func (c *calls) said(p callPiece, where func(*call) bool) *call {
 // every call 0, so an index alone says nothing in one list, and for calls without
 // arguments only that it is the last of that index.
 func (c *calls) isSame(one *call, p callPiece) bool {
-	index, id := plain(p.Index), plain(p.ID)
+	index, id := field.Plain(p.Index), field.Plain(p.ID)
 	if id != "" && id == one.id {
 		return index == one.index || index == "" || one.index == ""
 	}
@@ -189,11 +177,11 @@ func (c *calls) last(index string) (found *call) {
 // name is another call, and so are other arguments, but for those of a call that
 // had none yet.
 func (c *calls) isAnother(one *call, p callPiece) bool {
-	id, name, had := plain(p.ID), p.Function.Name, one.arguments.String()
+	id, name, had := field.Plain(p.ID), p.Function.Name, one.arguments.String()
 	switch {
 	case id != "" && one.id != "" && id != one.id:
 		return true
-	case plain(p.Index) == "" && one.chunk == c.chunk:
+	case field.Plain(p.Index) == "" && one.chunk == c.chunk:
 		return true // of one list
 	case !isComplete(had):
 		return name != one.name && one.name != "" && !c.offered(one.name+name)

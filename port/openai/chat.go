@@ -14,18 +14,6 @@ import (
 	"github.com/knl-run/knl/port/internal/wire"
 )
 
-// lenient reads an object as far as it can be read: a member of another type
-// than it should have stays empty, for an answer was paid for and most of its
-// members are needed by nobody. ok is false for what is no object.
-func lenient(raw []byte, dst any) (ok bool) {
-	if field.KindOf(raw) != '{' {
-		return false
-	}
-	err := json.Unmarshal(raw, dst)
-	var odd *json.UnmarshalTypeError
-	return err == nil || errors.As(err, &odd)
-}
-
 // chatPiece is a chunk of a stream, or a whole answer: the one has deltas, the
 // other messages of the same form.
 type chatPiece struct {
@@ -57,7 +45,7 @@ type chatSaid struct {
 // text answers the text of the content.
 func (s *chatSaid) text() string {
 	if field.KindOf(s.Content) == '"' {
-		return plain(s.Content)
+		return field.Plain(s.Content)
 	}
 	var parts []struct{ Text string }
 	_ = json.Unmarshal(s.Content, &parts)
@@ -132,7 +120,7 @@ func (c *chatAnswer) event(data []byte) (bool, error) {
 func (c *chatAnswer) piece(data []byte) error {
 	var p chatPiece
 	switch {
-	case !lenient(data, &p):
+	case !field.Lenient(data, &p):
 		return wire.Unreadable("the answer is not what Chat Completions writes", string(data))
 	case isError(p.Error):
 		return inside(p.Error)
@@ -144,7 +132,7 @@ func (c *chatAnswer) piece(data []byte) error {
 	}
 	for _, raw := range p.Choices {
 		var choice chatChoice
-		if !lenient(raw, &choice) || number(choice.Index) != 0 {
+		if !field.Lenient(raw, &choice) || number(choice.Index) != 0 {
 			continue
 		}
 		if isError(choice.Error) {
@@ -169,7 +157,7 @@ func isError(raw json.RawMessage) bool {
 
 // number answers a number, and one that is written as text; 0 for all else.
 func number(raw json.RawMessage) float64 {
-	n, _ := strconv.ParseFloat(plain(raw), 64)
+	n, _ := strconv.ParseFloat(field.Plain(raw), 64)
 	return n
 }
 

@@ -43,7 +43,7 @@ type usageDetails struct {
 func usageIn(raw json.RawMessage) *usage {
 	var keys map[string]json.RawMessage
 	var u usage
-	if !lenient(raw, &keys) || len(keys) == 0 || !lenient(raw, &u) {
+	if !field.Lenient(raw, &keys) || len(keys) == 0 || !field.Lenient(raw, &u) {
 		return nil
 	}
 	return &u
@@ -254,7 +254,7 @@ func (c *counting) tool(f toolSpoken) {
 
 func (c *counting) content(raw json.RawMessage) {
 	if field.KindOf(raw) != '[' {
-		c.text(plain(raw))
+		c.text(field.Plain(raw))
 		return
 	}
 	var parts []struct {

@@ -40,11 +40,11 @@ func heard(raw json.RawMessage) spoken {
 	var s spoken
 	switch field.KindOf(raw) {
 	case '"':
-		s.Message = plain(raw)
+		s.Message = field.Plain(raw)
 	case '{':
-		_ = lenient(raw, &s)
+		_ = field.Lenient(raw, &s)
 		if s.Message == "" && s.Detail != nil {
-			if s.Message = plain(s.Detail); s.Message == "" {
+			if s.Message = field.Plain(s.Detail); s.Message == "" {
 				s.Message = wire.FirstWords(string(s.Detail))
 			}
 		}
@@ -62,7 +62,7 @@ func around(body []byte) spoken {
 	var top struct {
 		Error json.RawMessage `json:"error"`
 	}
-	if lenient(body, &top) && isError(top.Error) {
+	if field.Lenient(body, &top) && isError(top.Error) {
 		return heard(top.Error)
 	}
 	if field.KindOf(body) == '{' {
@@ -78,7 +78,7 @@ func (s *spoken) relay() {
 		return
 	}
 	if field.KindOf(raw) == '"' {
-		raw = json.RawMessage(plain(raw))
+		raw = json.RawMessage(field.Plain(raw))
 	}
 	cause := around(raw)
 	if cause.Message == "" {
@@ -102,7 +102,7 @@ func (s spoken) code() (word string, status int) {
 	if n := number(s.Code); n >= 100 && n <= 599 {
 		return "", int(n)
 	}
-	return plain(s.Code), 0
+	return field.Plain(s.Code), 0
 }
 
 // err classifies what was said. status is 0 inside a stream.

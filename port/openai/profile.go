@@ -112,7 +112,7 @@ func (m *model) read(ctx context.Context, r request, dst any) error {
 	if err != nil {
 		return err
 	}
-	if !lenient(body, dst) {
+	if !field.Lenient(body, dst) {
 		return wire.Unreadable("the answer to "+r.path+" is not what "+m.server.dialect.name+" writes", string(body))
 	}
 	return nil

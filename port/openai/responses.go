@@ -79,7 +79,7 @@ func readResponses(a *asked, res *http.Response) (*kernel.Answer, error) {
 		return nil, err
 	}
 	var whole response
-	if !lenient(body, &whole) || whole.Status == "" && !isError(whole.Error) {
+	if !field.Lenient(body, &whole) || whole.Status == "" && !isError(whole.Error) {
 		return nil, wire.Unreadable("the answer is not what the Responses API writes", string(body))
 	}
 	return whole.answer(a)
@@ -91,14 +91,14 @@ func (s *responsesStream) event(data []byte) (bool, error) {
 	if string(data) == "[DONE]" {
 		return false, nil
 	}
-	if !lenient(data, &e) {
+	if !field.Lenient(data, &e) {
 		return false, wire.Unreadable("the answer is not what the Responses API writes", string(data))
 	}
 	switch e.Type {
 	case "response.output_text.delta":
-		s.asked.delta("text", plain(e.Delta))
+		s.asked.delta("text", field.Plain(e.Delta))
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		s.asked.delta("thinking", plain(e.Delta))
+		s.asked.delta("thinking", field.Plain(e.Delta))
 	case "response.output_item.done":
 		s.items = append(s.items, e.Item)
 	case "response.completed", "response.incomplete", "response.failed":
@@ -130,7 +130,7 @@ func (r *response) answer(a *asked) (*kernel.Answer, error) {
 	var blocks []json.RawMessage
 	for _, raw := range r.Output {
 		var item outputItem
-		_ = lenient(raw, &item) // of no type: kept like an item that nobody knows
+		_ = field.Lenient(raw, &item) // of no type: kept like an item that nobody knows
 		switch item.Type {
 		case "message":
 			blocks = append(blocks, item.said(a, out)...)
@@ -184,7 +184,7 @@ func (item *outputItem) said(a *asked, out *kernel.Answer) []json.RawMessage {
 
 func (item *outputItem) call(a *asked) json.RawMessage {
 	f := function{item.Name, item.Arguments}
-	one := call{id: plain(item.CallID), name: item.Name}
+	one := call{id: field.Plain(item.CallID), name: item.Name}
 	one.arguments.WriteString(f.arguments())
 	return one.block(a)
 }
