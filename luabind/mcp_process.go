@@ -17,14 +17,13 @@ const mcpLeave = 500 * time.Millisecond
 
 // mcpServer is a server that runs as our child: its stdin and stdout carry
 // messages, its stderr is kept for what an error says. It leads a session of
-// its own, so a Ctrl-C at the terminal does not reach it, and all that is in its
-// group ends with the leader. When this process is killed the server reads the
-// end of its stdin, and Linux kills it; what it has started may live on.
+// its own, so a Ctrl-C at the terminal does not reach it, and all that is in it
+// ends with the leader. When this process is killed the [watcher] ends it.
 type mcpServer struct {
 	process
 	stdin  *os.File
 	frames *mcpFrames
-	gone   chan struct{} // closed once the group has ended and the pipes are closed
+	gone   chan struct{} // closed once the session has ended and the pipes are closed
 }
 
 // serve starts the command as a server.
@@ -72,13 +71,13 @@ func (s *mcpServer) connect() (theirs []*os.File, err error) {
 }
 
 // watch waits for the leader and then ends what is left of it. What it had
-// written is read first; what someone outside the group keeps open is not
+// written is read first; what someone outside the session keeps open is not
 // awaited.
 func (s *mcpServer) watch() {
 	s.cmd.Wait() // its answer is in ProcessState
 	close(s.exited)
 	ended(s.frames.eof, drainGrace)
-	s.endGroup(killGrace)
+	s.endSession(killGrace)
 	s.closePipes()
 	close(s.gone)
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // How long a command that must end gets between TERM and KILL, and how long its
-// output is awaited after it has ended: a process that left the group may hold
+// output is awaited after it has ended: a process that left the session may hold
 // the pipe for ever.
 const (
 	killGrace  = time.Second
@@ -43,9 +43,9 @@ type commandResult struct {
 }
 
 // run runs the command in a session of its own, which has no terminal, and
-// answers when its whole process group is gone: what a command leaves running in
-// the background ends with it. A process that made itself a session of its own is
-// out of reach. When ctx ends, the group is ended and the answer is the error of
+// answers when the whole session is gone: what a command leaves running in the
+// background ends with it. A process that made itself a session of its own is out
+// of reach. When ctx ends, the session is ended and the answer is the error of
 // ctx.
 func (c *command) run(ctx context.Context) (commandResult, error) {
 	deadline, stop := ctx, context.CancelFunc(func() {})
@@ -172,7 +172,7 @@ func (p *process) finish(ctx context.Context, grace time.Duration) commandResult
 	if inTime {
 		ended(p.drained, drainGrace)
 	}
-	p.endGroup(grace)
+	p.endSession(grace)
 	ended(p.drained, drainGrace)
 	p.closePipes()
 	return commandResult{

@@ -7,27 +7,29 @@ import (
 	"syscall"
 )
 
-// live is every process group that we started and have not ended yet.
+// live is every process that we started and have not ended yet, each the leader
+// of a session, and who ends them when we cannot.
 var live struct {
 	sync.Mutex
-	groups map[*process]bool
+	leaders map[*process]bool
+	watcher *watcher
 }
 
-// EndProcesses kills every process that scripts have started, with its group, at
-// once and without waiting: for a host that ends now. A process that made itself
-// a session of its own is out of reach.
+// EndProcesses kills every process that scripts have started, with its session,
+// at once and without waiting: for a host that ends now. A process that made
+// itself a session of its own is out of reach.
 func EndProcesses() {
 	live.Lock()
 	defer live.Unlock()
-	for p := range live.groups {
+	for p := range live.leaders {
 		p.signal(syscall.SIGKILL)
 	}
 }
 
-// begin starts the command in a session of its own: it has a process group to
-// be ended by, no Ctrl-C of the terminal reaches it, and what asks at the
-// terminal for a password fails at once instead of waiting unseen.
-// [process.endGroup] is its counterpart.
+// begin starts the command in a session of its own, by which all that it starts
+// is ended: no Ctrl-C of the terminal reaches it, and what asks at the terminal
+// for a password fails at once instead of waiting unseen. [process.endSession] is
+// its counterpart.
 func (p *process) begin() error {
 	p.cmd.SysProcAttr = childAttributes()
 	live.Lock() // before the start: EndProcesses must not miss it
@@ -35,10 +37,11 @@ func (p *process) begin() error {
 	if err := onStarter(p.cmd); err != nil {
 		return err
 	}
-	if live.groups == nil {
-		live.groups = map[*process]bool{}
+	if live.leaders == nil {
+		live.leaders = map[*process]bool{}
 	}
-	live.groups[p] = true
+	live.leaders[p] = true
+	watch(p)
 	return nil
 }
 
@@ -46,7 +49,27 @@ func (p *process) begin() error {
 func (p *process) over() {
 	live.Lock()
 	defer live.Unlock()
-	delete(live.groups, p)
+	delete(live.leaders, p)
+	if live.watcher != nil {
+		live.watcher.tell("over", p.cmd.Process.Pid) // else the next to begin finds out
+	}
+}
+
+// watch tells the watcher of p, or a new one of all that live where there is none
+// or it has gone.
+func watch(p *process) {
+	if live.watcher != nil {
+		if live.watcher.tell("begun", p.cmd.Process.Pid) {
+			return
+		}
+		live.watcher.end()
+	}
+	if live.watcher, _ = newWatcher(); live.watcher == nil {
+		return
+	}
+	for p := range live.leaders {
+		live.watcher.tell("begun", p.cmd.Process.Pid)
+	}
 }
 
 // starter starts every command on one thread that lasts as long as the process:

@@ -244,7 +244,7 @@ func TestEndProcessesEndsEveryGroupAtOnce(t *testing.T) {
 	}
 	live.Lock()
 	defer live.Unlock()
-	assert.Empty(t, live.groups)
+	assert.Empty(t, live.leaders)
 }
 
 func TestChildEnvKeepsCredentialsBack(t *testing.T) {

@@ -25,7 +25,7 @@ func stdShell(secrets *Masker) *Module {
 				{Name: "opts", Kind: Table, Optional: true, Fields: []Arg{
 					{Name: "cwd", Kind: Text, Optional: true, Doc: "working folder, from the project root (default: the root)"},
 					{Name: "env", Kind: Table, Optional: true, Type: "table<string, string|false>", Doc: "variables to set, false to take one away; credentials pass only this way"},
-					{Name: "timeout", Kind: Seconds, Optional: true, Doc: "then its whole process group is ended (default: none)"},
+					{Name: "timeout", Kind: Seconds, Optional: true, Doc: "then all that it started is ended (default: none)"},
 					{Name: "stdin", Kind: Text, Optional: true, Doc: "what the command reads (default: nothing)"},
 					{Name: "max_bytes", Kind: Whole, Optional: true, Doc: "kept of each output, half of it head, half tail (default 1 MB)"},
 				}},
