@@ -112,7 +112,7 @@ var imports = map[string]rule{
 	"luabind": {
 		may: "kernel kernel/store port port/cassette port/replay port/script shapes github.com/yuin/gopher-lua/... layeh.com/gopher-luar " +
 			"github.com/go-json-experiment/json/... github.com/modelcontextprotocol/go-sdk/mcp " +
-			"github.com/modelcontextprotocol/go-sdk/jsonrpc github.com/santhosh-tekuri/jsonschema/v6",
+			"github.com/modelcontextprotocol/go-sdk/jsonrpc github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/sys/unix",
 		tests: "kernel/pebblestore lua",
 	},
 	"cmd/knl": {
