@@ -10,8 +10,8 @@ import (
 // The library's compiler stores the first value of a, b = b, a before it reads
 // the second, so a swap of locals loses one of them. Lua evaluates every
 // expression of a statement before it assigns. And of a = t.x and y it assigns
-// nothing where t.x is nil: the local keeps what it was. mendSyntax writes each
-// such assignment as what Lua means by it, t[k], a = x, y as
+// nothing where t.x is nil: the local keeps what it was. mendStatements
+// writes each such assignment as what Lua means by it, t[k], a = x, y as
 //
 //	do
 //	  local (table 1), (key 1) = t, k
@@ -22,44 +22,24 @@ import (
 //
 // with names that no source can spell.
 
-var statements = reflect.TypeFor[[]ast.Stmt]()
-
-// mendSyntax rewrites what the compiler gets wrong below v, which holds syntax: the
-// assignments, and then the loops, from the inside out.
-func mendSyntax(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Interface:
-		if !v.IsNil() {
-			mendSyntax(v.Elem())
-		}
-	case reflect.Pointer:
-		if !v.IsNil() {
-			mendSyntax(v.Elem())
-			mendLoop(v.Interface())
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			mendSyntax(v.Field(i))
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			mendSyntax(v.Index(i))
-		}
-		if v.Type() == statements {
-			mendStatements(v)
-		}
-	}
-}
-
 // mendStatements mends a list of statements that are mended themselves.
 func mendStatements(v reflect.Value) {
 	stmts, labels := v.Interface().([]ast.Stmt), false
 	for i, stmt := range stmts {
 		switch stmt := stmt.(type) {
 		case *ast.AssignStmt:
-			if len(stmt.Lhs) > 1 || chooses(stmt) {
+			switch {
+			case len(stmt.Lhs) > 1 || len(stmt.Rhs) > 1 || inPlace(stmt):
 				stmts[i] = inOrder(stmt)
+			case pops(stmt):
+				stmts[i] = popped(stmt)
 			}
+		case *ast.GenericForStmt:
+			if !plainCall(stmt.Exprs[0]) {
+				stmts[i] = iteratorFirst(stmt)
+			}
+		case *ast.GotoStmt:
+			stmts[i] = at(stmt, &ast.DoBlockStmt{Stmts: append(captured(stmt), stmt)})
 		case *ast.LabelStmt:
 			labels = true
 		}
@@ -69,11 +49,20 @@ func mendStatements(v reflect.Value) {
 	}
 }
 
-// chooses says whether a statement assigns one of two values to a name.
-func chooses(one *ast.AssignStmt) bool {
-	_, name := one.Lhs[0].(*ast.IdentExpr)
-	_, choice := one.Rhs[0].(*ast.LogicalOpExpr)
-	return name && choice
+// inPlace says whether a statement assigns what the compiler would make in the
+// place of a local itself: one of two values, or the one value of a call or of
+// "...", s = (s:gsub(a, b)), for which it uses the registers behind that place too.
+func inPlace(one *ast.AssignStmt) bool {
+	if _, name := one.Lhs[0].(*ast.IdentExpr); !name {
+		return false
+	}
+	switch value := one.Rhs[0].(type) {
+	case *ast.LogicalOpExpr, *ast.Comma3Expr:
+		return true
+	case *ast.FuncCallExpr:
+		return value.AdjustRet
+	}
+	return false
 }
 
 // inOrder answers the block that stands for an assignment.
@@ -109,9 +98,103 @@ func keep(field *ast.AttrGetExpr, n int) (stmts []ast.Stmt) {
 	return stmts
 }
 
-// at gives node the lines of another.
-func at[N ast.PositionHolder](like ast.PositionHolder, node N) N {
-	node.SetLine(like.Line())
-	node.SetLastLine(like.LastLine())
-	return node
+// mendLocalFunction keeps local f = function … end from knowing itself as f, as
+// local function f does, which alone has a last line. The compiler takes one for
+// the other, but where there is a second name: one that no source can spell.
+func mendLocalFunction(s *ast.LocalAssignStmt) {
+	if len(s.Names) != 1 || len(s.Exprs) != 1 || s.LastLine() != 0 {
+		return
+	}
+	fn, ok := s.Exprs[0].(*ast.FunctionExpr)
+	if ok && mentions(fn, s.Names[0]) {
+		s.Names = append(s.Names, "(function)")
+	}
+}
+
+// mentions says whether a name stands in a function.
+func mentions(fn *ast.FunctionExpr, name string) bool {
+	return holds(reflect.ValueOf(fn.Stmts), func(node any) (found, skip bool) {
+		ident, ok := node.(*ast.IdentExpr)
+		return ok && ident.Value == name, false
+	})
+}
+
+// pops says whether a statement is t[#t] = nil.
+func pops(one *ast.AssignStmt) bool {
+	place, ok := one.Lhs[0].(*ast.AttrGetExpr)
+	if _, none := one.Rhs[0].(*ast.NilExpr); !ok || !none {
+		return false
+	}
+	length, ok := place.Key.(*ast.UnaryLenOpExpr)
+	return ok && sameName(place.Object, length.Expr)
+}
+
+// sameName says whether two expressions are the same name, or the same fields of it.
+func sameName(a, b ast.Expr) bool {
+	switch a := a.(type) {
+	case *ast.IdentExpr:
+		b, ok := b.(*ast.IdentExpr)
+		return ok && a.Value == b.Value
+	case *ast.StringExpr:
+		b, ok := b.(*ast.StringExpr)
+		return ok && a.Value == b.Value
+	case *ast.AttrGetExpr:
+		b, ok := b.(*ast.AttrGetExpr)
+		return ok && sameName(a.Object, b.Object) && sameName(a.Key, b.Key)
+	}
+	return false
+}
+
+// popped answers t[#t] = nil so that the place of the element goes too, else a
+// stack takes time that grows with all it ever held.
+func popped(one *ast.AssignStmt) ast.Stmt {
+	call := hosted(one, popLast, one.Lhs[0].(*ast.AttrGetExpr).Object)
+	return at(one, &ast.IfStmt{Condition: at(one, &ast.UnaryNotOpExpr{Expr: call}), Then: []ast.Stmt{one}})
+}
+
+// plainCall says whether the compiler finds the function that a loop's iterator
+// comes from: it loses one that is itself what a call answered.
+func plainCall(e ast.Expr) bool {
+	call, ok := e.(*ast.FuncCallExpr)
+	if !ok {
+		_, name := e.(*ast.IdentExpr)
+		return name
+	}
+	of := call.Func
+	if of == nil {
+		of = call.Receiver
+	}
+	return !holds(reflect.ValueOf(&of), func(node any) (found, skip bool) {
+		switch node.(type) {
+		case *ast.FuncCallExpr, *ast.Comma3Expr, *ast.FunctionExpr, *ast.LogicalOpExpr:
+			return true, true
+		}
+		return false, false
+	})
+}
+
+// iteratorFirst answers a loop whose iterator is made before it begins.
+func iteratorFirst(loop *ast.GenericForStmt) ast.Stmt {
+	names := []string{"(iterator)", "(state)", "(control)"}
+	made := at(loop, &ast.LocalAssignStmt{Names: names, Exprs: loop.Exprs})
+	made.SetLastLine(0)
+	loop.Exprs = nil
+	for _, name := range names {
+		loop.Exprs = append(loop.Exprs, at(loop, &ast.IdentExpr{Value: name}))
+	}
+	return at(loop, &ast.DoBlockStmt{Stmts: []ast.Stmt{made, loop}})
+}
+
+// captured is a local that a function uses, which never is: the compiler closes
+// what functions use on the way out by goto and break, and asks only whether the
+// block that is left has such a local itself. For goto it closes else all of the
+// function; for break, where the blocks within have some, none.
+func captured(like ast.PositionHolder) []ast.Stmt {
+	uses := at(like, &ast.ReturnStmt{Exprs: []ast.Expr{at(like, &ast.IdentExpr{Value: "(captured)"})}})
+	function := at(like, &ast.FunctionExpr{ParList: &ast.ParList{}, Stmts: []ast.Stmt{uses}})
+	never := at(like, &ast.LocalAssignStmt{Names: []string{"(function)"}, Exprs: []ast.Expr{function}})
+	return []ast.Stmt{
+		at(like, &ast.LocalAssignStmt{Names: []string{"(captured)"}}),
+		at(like, &ast.IfStmt{Condition: at(like, &ast.FalseExpr{}), Then: []ast.Stmt{never}}),
+	}
 }

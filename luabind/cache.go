@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,22 +87,42 @@ func compileNew(name, source string) (p *lua.FunctionProto, err error) {
 	if err != nil {
 		return nil, syntaxError(name, source, err)
 	}
-	mendSyntax(reflect.ValueOf(&chunk))
+	if chunk, err = asMeant(name, chunk); err != nil {
+		return nil, err
+	}
 	p, err = lua.Compile(chunk, name)
 	if err != nil {
 		return nil, syntaxError(name, source, err)
 	}
-	fitted(p)
+	if err := finish(name, p); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 
-// fitted gives a function and those in it lists of their own size: the compiler
-// leaves 12 KB for the instructions of each, however few there are.
-func fitted(p *lua.FunctionProto) {
+// Beyond these the compiler writes what the VM reads as something else.
+const (
+	maxCode     = 1 << 17 // instructions of a function, the reach of a jump
+	maxUpvalues = 255
+)
+
+// finish completes a function and those in it. They get lists of their own size:
+// the compiler leaves 12 KB for the instructions of each, however few there are.
+func finish(name string, p *lua.FunctionProto) error {
+	if len(p.Code) > maxCode {
+		return &SyntaxError{fmt.Sprintf("%s:%d: a function of %d instructions, at most %d are compiled", name, max(p.LineDefined, 1), len(p.Code), maxCode)}
+	}
+	if n := len(p.DbgUpvalues); n > maxUpvalues {
+		return &SyntaxError{fmt.Sprintf("%s:%d: a function that uses %d variables of those around it, at most %d can be", name, p.LineDefined, n, maxUpvalues)}
+	}
+	bindHosted(p)
 	p.Code, p.DbgSourcePositions = slices.Clone(p.Code), slices.Clone(p.DbgSourcePositions)
 	for _, inner := range p.FunctionPrototypes {
-		fitted(inner)
+		if err := finish(name, inner); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // withoutShebang makes a first line "#!…" a comment, keeping the line count.
@@ -136,7 +155,7 @@ func syntaxError(name, source string, err error) error {
 				line, text = n, head
 			}
 		}
-		return &SyntaxError{fmt.Sprintf("%s:%d: %s", name, line, text)}
+		return &SyntaxError{fmt.Sprintf("%s:%d: %s", name, max(line, 1), text)} // the chunk itself has line 0
 	}
 	return &SyntaxError{name + ": " + err.Error()}
 }

@@ -10,8 +10,12 @@ import "github.com/yuin/gopher-lua/ast"
 // front of each place that a jump leads back to, where it may begin with a jump:
 // loops, and labels.
 
-// mendLoop mends a node whose parts are mended.
-func mendLoop(node any) {
+// mendLoop mends a node whose parts are mended. Where it closes what functions of
+// its body use, a break closes it too.
+func mendLoop(node any, closes bool) {
+	if closes {
+		defer closeAtBreak(node)
+	}
 	switch s := node.(type) {
 	case *ast.WhileStmt:
 		if !always(s.Condition) {
@@ -29,6 +33,20 @@ func mendLoop(node any) {
 		s.Stmts = begun(s.Stmts, s)
 	case *ast.GenericForStmt:
 		s.Stmts = begun(s.Stmts, s)
+	}
+}
+
+// closeAtBreak makes a break out of a loop close the locals of the blocks within.
+func closeAtBreak(node any) {
+	switch s := node.(type) {
+	case *ast.WhileStmt:
+		s.Stmts = append(captured(s), s.Stmts...)
+	case *ast.RepeatStmt:
+		s.Stmts = append(captured(s), s.Stmts...)
+	case *ast.NumberForStmt:
+		s.Stmts = append(captured(s), s.Stmts...)
+	case *ast.GenericForStmt:
+		s.Stmts = append(captured(s), s.Stmts...)
 	}
 }
 

@@ -61,8 +61,9 @@ func osTime(l *lua.LState) int {
 		if v == lua.LNil && def >= 0 {
 			return int(def)
 		}
-		n, ok := whole(v)
-		if !ok {
+		number, numeric := numberOf(v)
+		n, ok := whole(lua.LNumber(number))
+		if !numeric || !ok {
 			raiseAt(l, 1, "os.time: field %q: got %s, want a whole number", name, show(v))
 		}
 		return int(n)

