@@ -62,14 +62,21 @@ func draft(t *lua.LTable) (d kernel.Draft, err error) {
 
 var envelope = []string{"kind", "beat", "meta", "data"}
 
+// maxUnits is the largest number of which all whole ones below are numbers, too.
+const maxUnits = 1 << 53
+
 // units reads argument 1 as a whole number; another one is the kernel's
 // validation error, not a mistake in the call.
 func units(c *Call) (int64, error) {
-	n, ok := whole(lua.LNumber(c.Number(1)))
-	if !ok {
-		return 0, fault(kernel.Validation, c.fn.Name, "got %s, want a whole number ≥ 0", show(c.Arg(1)))
+	v := c.Number(1)
+	n, ok := whole(lua.LNumber(v))
+	switch {
+	case ok:
+		return n, nil
+	case v > maxUnits:
+		return 0, fault(kernel.Validation, c.fn.Name, "got %s, want a whole number of at most %d", show(c.Arg(1)), int64(maxUnits))
 	}
-	return n, nil
+	return 0, fault(kernel.Validation, c.fn.Name, "got %s, want a whole number ≥ 0", show(c.Arg(1)))
 }
 
 func sessionReserve(c *Call) (int, error) {

@@ -51,10 +51,32 @@ type meter struct {
 	total   int64 // instructions before this grant
 	limits  Limits
 	run     context.Context // the run's; its end is the end of all Lua
+	end     context.CancelCauseFunc
 	looks   int
 	charged int64 // bytes made by builtins since the last sample
 	used    int64 // bytes at the last sample
 	spent   error // the limit that was hit; for good
+}
+
+// begin starts the count of a new run, which a limit ends by end.
+func (m *meter) begin(ctx context.Context, end context.CancelCauseFunc, limits Limits) {
+	*m = meter{run: ctx, end: end, limits: limits}
+}
+
+// spend ends the run because of err: its Lua, and whatever any of it waits for.
+func (m *meter) spend(err error) error {
+	m.spent = err
+	m.end(err)
+	return err
+}
+
+// over answers what has ended the run of t. A call that a limit or the end of the
+// run cut short may be the last of its function: no instruction comes to see it.
+func (m *meter) over(t *thread) error {
+	if m.spent == nil && m.run.Err() != nil {
+		return m.spend(t.runEnded(context.Cause(m.run)))
+	}
+	return m.spent
 }
 
 // hurry makes the next instruction look.
@@ -67,11 +89,8 @@ func (m *meter) hurry() {
 func (m *meter) look(t *thread) {
 	m.total += int64(m.grant)
 	m.grant, m.left = 0, 0
-	if m.spent == nil {
-		m.spent = m.overdrawn(t)
-	}
-	if m.spent != nil {
-		panic(&abort{m.spent})
+	if err := m.overdrawn(t); err != nil {
+		panic(&abort{err})
 	}
 	if err := t.ended(); err != nil {
 		panic(&abort{err})
@@ -83,13 +102,13 @@ func (m *meter) look(t *thread) {
 	m.left = m.grant - 1
 }
 
-// overdrawn answers the limit that is hit now.
+// overdrawn answers what has ended the run, or ends it now.
 func (m *meter) overdrawn(t *thread) error {
-	if n := m.limits.Instructions; n > 0 && m.total >= n {
-		return t.limit("instructions", "limit of %d instructions reached", n)
+	if err := m.over(t); err != nil {
+		return err
 	}
-	if m.run.Err() != nil {
-		return t.runEnded(context.Cause(m.run))
+	if n := m.limits.Instructions; n > 0 && m.total >= n {
+		return m.spend(t.limit("instructions", "limit of %d instructions reached", n))
 	}
 	if m.looks++; m.looks >= sampleEvery {
 		return m.sample(t)
@@ -113,7 +132,7 @@ func (m *meter) sample(t *thread) error {
 	if m.used = memoryUsed(); m.used <= limit/4*3 {
 		return nil
 	}
-	return t.limit("memory", "memory limit of %d MiB reached", limit>>20)
+	return m.spend(t.limit("memory", "memory limit of %d MiB reached", limit>>20))
 }
 
 // charge counts n bytes that a builtin is about to make, and ends the Lua of t
@@ -125,19 +144,20 @@ func (m *meter) charge(t *thread, n int64) {
 		return
 	}
 	pending := n
-	if m.spent == nil {
-		m.spent = m.sample(t)
+	err := m.spent
+	if err == nil {
+		err = m.sample(t)
 	}
-	if m.spent == nil && m.used+pending > limit { // a sample within the limit has not asked the collector
+	if err == nil && m.used+pending > limit { // a sample within the limit has not asked the collector
 		runtime.GC()
 		m.used = memoryUsed()
 	}
-	if m.spent == nil && m.used+pending > limit {
-		m.spent = t.limit("memory", "memory limit of %d MiB reached by a string of %d MiB", limit>>20, pending>>20)
+	if err == nil && m.used+pending > limit {
+		err = m.spend(t.limit("memory", "memory limit of %d MiB reached by a string of %d MiB", limit>>20, pending>>20))
 	}
-	if m.spent != nil {
+	if err != nil {
 		m.hurry()
-		panic(&abort{m.spent})
+		panic(&abort{err})
 	}
 	m.charged = pending
 }

@@ -158,6 +158,9 @@ func (t *thread) run(nargs int) (r *raised) {
 		if p := recover(); p != nil {
 			r = t.caught(p)
 		}
+		if err := t.vm.meter.over(t); err != nil {
+			r = &raised{abort: &abort{err}, at: t}
+		}
 	}()
 	t.L.Call(nargs, lua.MultRet)
 	if t.errors > 0 {

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/knl-run/knl/kernel/store"
 )
 
 // Config says what a VM may see. The zero value runs plain Lua with the default
@@ -73,7 +75,7 @@ func New(config Config) (*VM, error) {
 	}
 	vm.root.G.MainThread, vm.root.G.CurrentThread = vm.root, vm.root
 	vm.idleStrand = newStrand(context.Background(), nil, nil)
-	vm.meter.run, vm.meter.limits = context.Background(), vm.config.Limits
+	vm.meter.begin(context.Background(), func(error) {}, vm.config.Limits)
 	vm.errorMeta = vm.newErrorMeta()
 	vm.openLibraries()
 	vm.openMirrors()
@@ -160,14 +162,19 @@ func (vm *VM) Run(ctx context.Context, fn lua.LValue, args ...lua.LValue) ([]lua
 		ctx, stop = context.WithTimeoutCause(ctx, d, errTime)
 		defer stop()
 	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	vm.baton.take()
 	defer vm.baton.pass()
-	vm.meter.begin(ctx, vm.config.Limits)
-	task := vm.newTask(ctx, "main")
+	vm.meter.begin(ctx, end, vm.config.Limits)
+	task := vm.newTask(store.Within(ctx, ctx), "main")
 	out, r := task.body(fn, args)
 	vm.endTasks()
 	if r != nil {
 		return nil, vm.goError(r)
+	}
+	if err := vm.meter.spent; err != nil {
+		return nil, err
 	}
 	return out, nil
 }
@@ -231,9 +238,4 @@ func (vm *VM) Close() error {
 	}
 	vm.closers = nil
 	return errors.Join(errs...)
-}
-
-// begin starts the count of a new run.
-func (m *meter) begin(ctx context.Context, limits Limits) {
-	*m = meter{run: ctx, limits: limits}
 }

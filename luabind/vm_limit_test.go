@@ -3,6 +3,7 @@ package luabind
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -140,6 +141,66 @@ func TestCancelEndsTheRun(t *testing.T) {
 	}
 }
 
+// A limit ends the run at once, whatever other tasks wait for.
+func TestLimitsEndWhatOthersWaitFor(t *testing.T) {
+	memory := memoryUsed() + 40<<20
+	for _, cut := range []struct {
+		by     string
+		limits Limits
+		body   string
+	}{
+		{"instructions", Limits{Instructions: 200_000}, "while true do end"},
+		{"memory", Limits{Memory: memory}, "local t = {} while true do t[#t + 1] = ('x'):rep(1e6) .. #t end"},
+		{"memory", Limits{Memory: memory}, "local s = ('x'):rep(1048576) while true do s = s .. s end"},
+		{"time", Limits{Time: 20 * time.Millisecond}, "while true do end"},
+	} {
+		for shape, source := range map[string]string{
+			"scope":    "std.task.scope(function(s) s:spawn(function() std.task.sleep(600000) end) s:spawn(function() %s end) end)",
+			"joined":   "local w = std.task.spawn(function() pcall(std.task.sleep, 600000) end) std.task.spawn(function() %s end) w:join()",
+			"main":     "std.task.spawn(function() %s end) std.task.sleep(600000)",
+			"caught":   "std.task.spawn(function() %s end) return pcall(std.task.sleep, 600000)",
+			"in a try": "std.task.spawn(function() %s end) return pcall(std.task.with_timeout, 600000, function() std.task.sleep(600000) end)",
+		} {
+			t.Run(cut.by+"/"+shape, func(t *testing.T) {
+				vm := newVM(t, Config{Limits: cut.limits, Warn: func(text string) { t.Error(text) }})
+				began := time.Now()
+				var limit *LimitError
+				require.ErrorAs(t, evalError(t, vm, fmt.Sprintf(source, cut.body)), &limit)
+				require.Equal(t, cut.by, limit.Limit)
+				require.Less(t, time.Since(began), 10*time.Second)
+			})
+		}
+	}
+}
+
+// A limit that is hit in what a script does last is not swallowed, though no
+// instruction comes after it.
+func TestLimitsAtTheEndOfAScript(t *testing.T) {
+	limits := Limits{Time: 20 * time.Millisecond}
+	for name, source := range map[string]string{
+		"raises":    "return std.task.sleep(600000)",
+		"catches":   "return pcall(std.task.sleep, 600000)",
+		"answers":   "return deaf()",
+		"in a task": "std.task.spawn(deaf)",
+		"coroutine": "return coroutine.resume(coroutine.create(deaf))",
+	} {
+		t.Run(name, func(t *testing.T) {
+			vm := newVM(t, Config{Limits: limits, Warn: func(text string) { t.Error(text) }})
+			vm.put(vm.root.G.Global, luaFuncs{"deaf": func(*luaState) int { time.Sleep(50 * time.Millisecond); return 0 }})
+			_, err := vm.RunString(context.Background(), "test.lua", source)
+			var limit *LimitError
+			require.ErrorAs(t, err, &limit)
+			require.Equal(t, "time", limit.Limit)
+		})
+	}
+}
+
+// What was raised before a limit was hit is why the run ended.
+func TestErrorsBeforeALimit(t *testing.T) {
+	vm := newVM(t, Config{Limits: Limits{Time: 100 * time.Millisecond}, Warn: func(string) {}})
+	require.EqualError(t, evalError(t, vm, "std.task.spawn(function() while true do pcall(std.task.yield) end end) error('failed', 0)"), "failed")
+}
+
 // A VM that hit a limit runs again: the count belongs to the run.
 func TestRunAfterALimit(t *testing.T) {
 	vm := newVM(t, Config{Limits: Limits{Instructions: 10_000}})
@@ -163,6 +224,9 @@ func TestSourceIsBounded(t *testing.T) {
 		"return x" + rep("+x", 1001):                        chained,
 		"return " + rep("not ", 1001) + "x":                 chained,
 		"if x then " + rep("elseif x then ", 1001) + " end": "an if with more than 1000 branches",
+		"repeat " + rep("a.b=1 ", 50_000) + "until x":       "a function of 150004 instructions, at most 131072 are compiled",
+		"return {" + numbers(60_000) + "}":                  "a function with 20001 different constants, too many to compile; keep data in a file and read it with std.json",
+		rep("local a\n", 201):                               "too many local variables",
 	} {
 		_, err := compile("s.lua", source)
 		require.EqualError(t, err, "s.lua:1: "+want)
@@ -175,10 +239,20 @@ func TestSourceIsBounded(t *testing.T) {
 		"--[[\n" + rep("{", 500) + "]]",
 		rep("f(1)\n", 5000),
 		"repeat local a = 1 until a",
+		"return {" + numbers(15_000) + "}",
 	} {
 		_, err := compile("fine.lua", fine)
 		require.NoError(t, err)
 	}
+}
+
+// numbers is a list of n that are all different.
+func numbers(n int) string {
+	var list strings.Builder
+	for i := range n {
+		fmt.Fprintf(&list, "%d.5,", i)
+	}
+	return list.String()
 }
 
 type (

@@ -25,6 +25,8 @@ local function refuses_numbers(s, method)
     local raised = assert.has_error(function() s[method](s, bad) end)
     assert.equal("validation", raised.kind, tostring(bad))
   end
+  assert.errors_at_line(function() s[method](s, 2 ^ 60) end, 0,
+    "got 1152921504606846976, want a whole number of at most 9007199254740992")
   assert.errors_at_line(function() s[method](s) end, 0,
     "session:" .. method .. ": argument 1 (n): got nil, want a number")
   assert.errors_at_line(function() s[method](s, "1") end, 0, 'got "1", want a number')

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/knl-run/knl/kernel"
+	"github.com/knl-run/knl/kernel/store"
 )
 
 // drive is a session that the run opened or resumed, and what its log says of
@@ -117,6 +118,9 @@ type tally struct {
 }
 
 func (h *host) tally(ctx context.Context) tally {
+	over, end := context.WithCancel(ctx)
+	end()
+	ctx = store.Within(ctx, over) // a store that does not answer holds nobody up here
 	t := tally{sessions: []string{}}
 	for _, d := range h.drivenNow() {
 		d.catchUp(ctx)

@@ -11,8 +11,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -30,7 +32,8 @@ Exit codes:
   3    the verdict failed
   4    stopped: budget, contract, context, limit, or the model refused
   75   deferred: later is better
-  130  interrupted by Ctrl-C, SIGTERM or SIGHUP; the sessions can be resumed`
+  130  interrupted by Ctrl-C, SIGTERM, SIGHUP, or since nobody reads its output;
+       the sessions can be resumed`
 
 // The exit codes, the same for every command.
 const (
@@ -79,8 +82,22 @@ type globals struct {
 }
 
 func main() {
+	keepInherited()
+	ctx, end := context.WithCancelCause(context.Background())
 	a := &app{ui: newUI(os.Stdout, os.Stderr), name: "knl"}
-	os.Exit(a.run(context.Background(), os.Args[1:]))
+	a.ui.hear(end)
+	os.Exit(a.run(ctx, os.Args[1:]))
+}
+
+// hear makes end the answer to an output that nobody reads. A terminal, which is
+// more than a writer, has no such end.
+func (u *ui) hear(end context.CancelCauseFunc) {
+	if !u.outTTY {
+		u.out = heard{u.out, end}
+	}
+	if !u.errTTY {
+		u.err = heard{u.err, end}
+	}
 }
 
 // run executes one command line and answers the exit code.
@@ -93,6 +110,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 		err = usageFault(err)
 	} else {
 		err = a.err
+	}
+	if errors.Is(err, syscall.EPIPE) && interrupted(ctx) {
+		err = &fault{code: exitInterrupted} // what could not be written is no news to who stopped reading
 	}
 	return a.ui.end(a.name, err)
 }

@@ -23,8 +23,10 @@ type client struct {
 // Dial answers the store that is served at path. Its Close ends the connection
 // and leaves the holder alone. Errors: nobody listens, does not answer in time,
 // or speaks another version.
-func Dial(path string) (store.Store, error) {
-	c, err := dial(path)
+func Dial(path string) (store.Store, error) { return dialWithin(path, helloTime) }
+
+func dialWithin(path string, wait time.Duration) (store.Store, error) {
+	c, err := dial(path, wait)
 	if err != nil {
 		return nil, err
 	}

@@ -39,13 +39,13 @@ type conn struct {
 	calls map[uint64]func(frame) // called by the reading goroutine; must not block
 }
 
-func dial(path string) (*conn, error) {
+func dial(path string, wait time.Duration) (*conn, error) {
 	dir := filepath.Dir(path)
-	nc, err := net.DialTimeout("unix", address(path), helloTime)
+	nc, err := net.DialTimeout("unix", address(path), wait)
 	if err != nil {
 		return nil, fmt.Errorf("store %q: %w", dir, err)
 	}
-	pid, err := greet(nc)
+	pid, err := greet(nc, wait)
 	if err != nil {
 		_ = nc.Close()
 		return nil, fmt.Errorf("store %q: hello to its holder: %w", dir, err)
@@ -114,16 +114,41 @@ func (c *conn) end(call uint64) {
 
 // patience is how long a holder may take to answer one call: one that was stopped
 // never does, and who waits for a record to reach the disk waits for nothing else.
-var patience = 20 * time.Second
+// When the run is over that somebody has ended, it gets hurry from then on: that
+// somebody waits, too.
+var (
+	patience = 20 * time.Second
+	hurry    = 2 * time.Second
+)
 
-// givesUp ends the connection to a holder that takes longer than that.
-func (c *conn) givesUp() (stop func() bool) {
-	return time.AfterFunc(patience, func() { _ = c.Close() }).Stop
+// givesUp ends the connection to a holder that takes longer than that for a call
+// of ctx.
+func (c *conn) givesUp(ctx context.Context) (stop func()) {
+	var mu sync.Mutex
+	answered := false
+	timer := time.AfterFunc(patience, func() { _ = c.Close() })
+	calm := func() bool { return true }
+	if run := store.RunOf(ctx); run != nil {
+		calm = context.AfterFunc(run, func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if !answered {
+				timer.Reset(min(hurry, patience))
+			}
+		})
+	}
+	return func() {
+		calm()
+		mu.Lock()
+		defer mu.Unlock()
+		answered = true
+		timer.Stop()
+	}
 }
 
 // send hands a frame to the writing goroutine.
 func (c *conn) send(ctx context.Context, f frame) error {
-	defer c.givesUp()()
+	defer c.givesUp(ctx)()
 	select {
 	case c.out <- f.encode():
 		return nil
@@ -166,7 +191,7 @@ func (c *conn) ask(ctx context.Context, k kind, body []byte) (*reader, error) {
 // await takes the next answer. One that has arrived counts, whatever else has
 // happened.
 func (c *conn) await(ctx context.Context, answers chan frame) (frame, error) {
-	defer c.givesUp()()
+	defer c.givesUp(ctx)()
 	select {
 	case f := <-answers:
 		return f, nil

@@ -35,7 +35,8 @@
 //	W2 apart     a client that does not read blocks its own connection, nobody else
 //	W3 ordered   applies of one connection are ordered, so wait covers them (S4)
 //	W4 gone      when the connection ends, every open call answers [Gone]; so it does
-//	             when the holder has not answered one for 20 seconds
+//	             when the holder has not answered one for 20 seconds, or for 2 of
+//	             a run that has ended
 //	W5 answered  a holder that closes answers every call that it has read
 //	W6 complete  a [Through] goes on only in a store that has all it applied
 //

@@ -21,11 +21,11 @@ const magic = "knl-sock"
 // says nothing. Tests shorten it.
 var helloTime = 3 * time.Second
 
-// greet says hello on conn and answers who the other side is.
-func greet(conn net.Conn) (pid int, err error) {
+// greet says hello on conn and answers who the other side is, in at most wait.
+func greet(conn net.Conn, wait time.Duration) (pid int, err error) {
 	mine := binary.BigEndian.AppendUint16([]byte(magic), version)
 	mine = binary.BigEndian.AppendUint32(mine, uint32(os.Getpid()))
-	if err := conn.SetDeadline(time.Now().Add(helloTime)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(wait)); err != nil {
 		return 0, err
 	}
 	if _, err := conn.Write(mine); err != nil {

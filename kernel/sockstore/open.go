@@ -25,14 +25,19 @@ const handover = 3 * time.Second
 func Open(ctx context.Context, dir string, o pebblestore.Options) (st store.Store, held bool, err error) {
 	st, held, err = reach(ctx, dir, o)
 	if err == nil && !held && !o.ReadOnly {
-		st = through(st, func() (store.Store, bool, error) { return reach(context.Background(), dir, o) })
+		st = through(st, func(ctx context.Context) (store.Store, bool, error) { return reach(ctx, dir, o) })
 	}
 	return st, held, err
 }
 
-// reach holds the store or dials its holder.
+// reach holds the store or dials its holder. A run that has ended waits for
+// neither longer than it must.
 func reach(ctx context.Context, dir string, o pebblestore.Options) (st store.Store, held bool, err error) {
-	patience, stop := context.WithTimeout(ctx, handover)
+	wait := handover
+	if run := store.RunOf(ctx); run != nil && run.Err() != nil {
+		wait = hurry
+	}
+	patience, stop := context.WithTimeout(ctx, wait)
 	defer stop()
 	for {
 		st, err := hold(dir, o)
@@ -40,7 +45,7 @@ func reach(ctx context.Context, dir string, o pebblestore.Options) (st store.Sto
 		if err == nil || !errors.As(err, &busy) {
 			return st, err == nil, err
 		}
-		c, dialErr := Dial(filepath.Join(dir, SocketName))
+		c, dialErr := dialWithin(filepath.Join(dir, SocketName), min(helloTime, wait))
 		if dialErr == nil {
 			return c, false, nil
 		}

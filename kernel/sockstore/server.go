@@ -77,7 +77,7 @@ func (s *Server) attend(conn net.Conn) {
 		_ = conn.SetReadDeadline(time.Now())
 		_ = conn.SetWriteDeadline(time.Now().Add(parting))
 	})()
-	if _, err := greet(conn); err != nil {
+	if _, err := greet(conn, helloTime); err != nil {
 		return
 	}
 	l := &line{

@@ -150,7 +150,7 @@ func raw(t *testing.T, s *Server) net.Conn {
 	c, err := net.Dial("unix", s.ln.Addr().String())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	_, err = greet(c)
+	_, err = greet(c, helloTime)
 	require.NoError(t, err)
 	return c
 }

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/knl-run/knl/kernel/store"
 )
@@ -20,7 +21,7 @@ import (
 // its caller hears that it is not. A stream of which a lazy batch is missing stays
 // gone: its writers have built on it.
 type Through struct {
-	open func() (st store.Store, held bool, err error)
+	open func(ctx context.Context) (st store.Store, held bool, err error)
 
 	mu    sync.Mutex
 	st    store.Store
@@ -29,6 +30,8 @@ type Through struct {
 	lazy  map[string]mark  // by stream, the last lazy record that is not known to be on disk
 	lost  map[string]error // streams that cannot be gone on with
 	turns int64            // how many batches were applied
+	tried time.Time        // when opening anew failed last
+	err   error            // and why
 }
 
 // mark is a record as it was applied.
@@ -79,7 +82,7 @@ func missing(st store.Store, marks map[string]mark) (streams []string, err error
 	return streams, nil
 }
 
-func through(st store.Store, open func() (store.Store, bool, error)) *Through {
+func through(st store.Store, open func(context.Context) (store.Store, bool, error)) *Through {
 	t := &Through{open: open, lazy: map[string]mark{}, lost: map[string]error{}}
 	t.use(st, false)
 	return t
@@ -113,12 +116,12 @@ func (t *Through) Ended() error {
 }
 
 // current answers the store to ask of a stream, opened anew where that must be.
-func (t *Through) current(streams ...string) (store.Store, error) {
+func (t *Through) current(ctx context.Context, streams ...string) (store.Store, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	select {
 	case <-t.gone:
-		if err := t.again(); err != nil {
+		if err := t.again(ctx); err != nil {
 			return nil, err
 		}
 	default:
@@ -127,11 +130,11 @@ func (t *Through) current(streams ...string) (store.Store, error) {
 }
 
 // after answers the store to ask when st has lost its holder.
-func (t *Through) after(st store.Store, streams ...string) (store.Store, error) {
+func (t *Through) after(ctx context.Context, st store.Store, streams ...string) (store.Store, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.st == st {
-		if err := t.again(); err != nil {
+		if err := t.again(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -147,9 +150,16 @@ func (t *Through) without(streams []string) error {
 	return nil
 }
 
-// again opens the store anew and looks for what nobody waits for.
-func (t *Through) again() error {
-	st, held, err := t.open()
+// again opens the store anew and looks for what nobody waits for. Where that has
+// just failed it is tried again by a run that goes on and by no other: its many
+// last calls wait no longer than one.
+func (t *Through) again(ctx context.Context) error {
+	run := store.RunOf(ctx)
+	if ends := run == nil || run.Err() != nil; ends && t.err != nil && time.Since(t.tried) < hurry {
+		return t.err
+	}
+	st, held, err := t.open(context.WithoutCancel(ctx))
+	t.tried, t.err = time.Now(), err
 	if err != nil {
 		return err
 	}
@@ -175,7 +185,7 @@ func (t *Through) again() error {
 // Close implements [store.Store]. What a stream has lost it says, too: its last
 // writer may not have asked since.
 func (t *Through) Close() error {
-	st, err := t.current() // of one that has lost its holder it is seen that all is there
+	st, err := t.current(context.Background()) // of one that has lost its holder it is seen that all is there
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stop()
@@ -194,15 +204,15 @@ func isGone(err error) bool {
 }
 
 // reading asks for what may be asked twice.
-func reading[T any](t *Through, ask func(store.Store) (T, error), streams ...string) (answer T, err error) {
-	st, err := t.current(streams...)
+func reading[T any](ctx context.Context, t *Through, ask func(store.Store) (T, error), streams ...string) (answer T, err error) {
+	st, err := t.current(ctx, streams...)
 	if err != nil {
 		return answer, err
 	}
 	if answer, err = ask(st); !isGone(err) {
 		return answer, err
 	}
-	if st, err = t.after(st, streams...); err != nil {
+	if st, err = t.after(ctx, st, streams...); err != nil {
 		return answer, err
 	}
 	return ask(st)
@@ -216,13 +226,13 @@ func (t *Through) Apply(ctx context.Context, b *store.Batch, f store.Flush) (sto
 	for stream := range marks {
 		streams = append(streams, stream)
 	}
-	st, err := t.current(streams...)
+	st, err := t.current(ctx, streams...)
 	if err != nil {
 		return nil, err
 	}
 	commit, err := st.Apply(ctx, b, f)
 	if isGone(err) && len(marks) > 0 {
-		if st, err = t.after(st, streams...); err != nil {
+		if st, err = t.after(ctx, st, streams...); err != nil {
 			return nil, err
 		}
 		if commit, err = st.Apply(ctx, b, f); errors.Is(err, store.ErrConflict) {
@@ -300,7 +310,7 @@ type throughCommit struct {
 func (c *throughCommit) Wait(ctx context.Context) error {
 	err := c.Commit.Wait(ctx)
 	if isGone(err) {
-		st, failed := c.t.after(c.st)
+		st, failed := c.t.after(ctx, c.st)
 		if failed != nil {
 			return failed
 		}
@@ -323,13 +333,13 @@ func (c *throughCommit) Wait(ctx context.Context) error {
 
 // Head implements [store.Store].
 func (t *Through) Head(ctx context.Context, stream string) (store.Head, error) {
-	return reading(t, func(st store.Store) (store.Head, error) { return st.Head(ctx, stream) }, stream)
+	return reading(ctx, t, func(st store.Store) (store.Head, error) { return st.Head(ctx, stream) }, stream)
 }
 
 // Records implements [store.Store].
 func (t *Through) Records(ctx context.Context, stream string, from, to int64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		st, err := t.current(stream)
+		st, err := t.current(ctx, stream)
 		for again := true; err == nil; again = false {
 			for r, failed := range st.Records(ctx, stream, from, to) {
 				if again && isGone(failed) {
@@ -344,7 +354,7 @@ func (t *Through) Records(ctx context.Context, stream string, from, to int64) it
 			if err == nil {
 				return
 			}
-			st, err = t.after(st, stream)
+			st, err = t.after(ctx, st, stream)
 		}
 		yield(store.Record{}, err)
 	}
@@ -352,37 +362,37 @@ func (t *Through) Records(ctx context.Context, stream string, from, to int64) it
 
 // Groups implements [store.Store].
 func (t *Through) Groups(ctx context.Context, stream string, n int) ([]store.Group, error) {
-	return reading(t, func(st store.Store) ([]store.Group, error) { return st.Groups(ctx, stream, n) }, stream)
+	return reading(ctx, t, func(st store.Store) ([]store.Group, error) { return st.Groups(ctx, stream, n) }, stream)
 }
 
 // FindGroup implements [store.Store].
 func (t *Through) FindGroup(ctx context.Context, stream, group string) (int64, error) {
-	return reading(t, func(st store.Store) (int64, error) { return st.FindGroup(ctx, stream, group) }, stream)
+	return reading(ctx, t, func(st store.Store) (int64, error) { return st.FindGroup(ctx, stream, group) }, stream)
 }
 
 // Marked implements [store.Store].
 func (t *Through) Marked(ctx context.Context, stream, name string) (bool, error) {
-	return reading(t, func(st store.Store) (bool, error) { return st.Marked(ctx, stream, name) }, stream)
+	return reading(ctx, t, func(st store.Store) (bool, error) { return st.Marked(ctx, stream, name) }, stream)
 }
 
 // Blob implements [store.Store].
 func (t *Through) Blob(ctx context.Context, hash [32]byte) ([]byte, error) {
-	return reading(t, func(st store.Store) ([]byte, error) { return st.Blob(ctx, hash) })
+	return reading(ctx, t, func(st store.Store) ([]byte, error) { return st.Blob(ctx, hash) })
 }
 
 // Streams implements [store.Store].
 func (t *Through) Streams(ctx context.Context, after string, limit int) ([]store.StreamInfo, error) {
-	return reading(t, func(st store.Store) ([]store.StreamInfo, error) { return st.Streams(ctx, after, limit) })
+	return reading(ctx, t, func(st store.Store) ([]store.StreamInfo, error) { return st.Streams(ctx, after, limit) })
 }
 
 // Children implements [store.Store].
 func (t *Through) Children(ctx context.Context, parent string) ([]string, error) {
-	return reading(t, func(st store.Store) ([]string, error) { return st.Children(ctx, parent) })
+	return reading(ctx, t, func(st store.Store) ([]string, error) { return st.Children(ctx, parent) })
 }
 
 // Watch implements [store.Store].
 func (t *Through) Watch(ctx context.Context, stream string) <-chan struct{} {
-	st, err := t.current(stream)
+	st, err := t.current(ctx, stream)
 	if err != nil {
 		closed := make(chan struct{})
 		close(closed)

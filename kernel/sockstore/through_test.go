@@ -176,6 +176,54 @@ func TestAStoppedHolderIsGivenUp(t *testing.T) {
 	require.NoError(t, st.Close())
 }
 
+// A run that has ended waits for a stopped holder a few seconds in all, whatever
+// it still has to write, and nothing that was acknowledged is lost.
+func TestAStoppedHolderDoesNotKeepAnEndedRun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	holder := startHolder(t, dir)
+	st, held, err := Open(bg, dir, pebblestore.Options{})
+	require.NoError(t, err)
+	require.False(t, held)
+	put(t, st, batch("s", 0, "a"))
+	run, end := context.WithCancel(bg)
+	ctx := context.WithoutCancel(store.Within(run, run))
+	require.NoError(t, holder.Process.Signal(syscall.SIGSTOP))
+	time.AfterFunc(100*time.Millisecond, end)
+	began := time.Now()
+	for range 3 {
+		_, err = st.Apply(ctx, batch("s", 1, "b"), store.Now)
+		var busy *pebblestore.Held
+		require.ErrorAs(t, err, &busy)
+	}
+	require.Error(t, st.Close())
+	require.Less(t, time.Since(began), 6*time.Second)
+	require.NoError(t, holder.Process.Signal(syscall.SIGCONT))
+	st, _, err = Open(bg, dir, pebblestore.Options{})
+	require.NoError(t, err)
+	for r, err := range st.Records(bg, "s", 1, 1) {
+		require.NoError(t, err)
+		require.Equal(t, "a", string(r.Body))
+	}
+	require.NoError(t, st.Close())
+}
+
+// An ended run writes on through a holder that answers.
+func TestAnEndedRunWritesOn(t *testing.T) {
+	_, holds, st := pair(t)
+	defer func(d time.Duration) { hurry = d }(hurry)
+	hurry = 50 * time.Millisecond
+	run, end := context.WithCancel(bg)
+	ctx := context.WithoutCancel(store.Within(run, run))
+	end()
+	for i := range int64(5) {
+		c, err := st.Apply(ctx, record("a", i), store.Now)
+		require.NoError(t, err)
+		require.NoError(t, c.Wait(ctx))
+		time.Sleep(hurry) // what an answered call has begun ends nothing
+	}
+	require.NoError(t, errors.Join(st.Close(), holds.Close()))
+}
+
 // killed is a holder that applies, and is killed before the record is on disk.
 type killed struct {
 	store.Store
@@ -193,7 +241,7 @@ func (killed) Wait(context.Context) error { return &Gone{} }
 func succeeded(t *testing.T, applies error) (st *Through, disk store.Store) {
 	t.Helper()
 	disk = store.NewMem()
-	st = through(killed{store.NewMem(), applies}, func() (store.Store, bool, error) { return disk, true, nil })
+	st = through(killed{store.NewMem(), applies}, func(context.Context) (store.Store, bool, error) { return disk, true, nil })
 	t.Cleanup(func() { _ = st.Close() })
 	return st, disk
 }
