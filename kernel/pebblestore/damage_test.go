@@ -70,6 +70,26 @@ func TestDamageIsReportedOrHarmless(t *testing.T) {
 	require.Positive(t, seen["found by check"], "%v", seen)
 }
 
+// TestATableThatWasCutIsDamage shortens a table: an open names the file, says that
+// it is damaged and what to do next.
+func TestATableThatWasCutIsDamage(t *testing.T) {
+	fs, _ := worked(t)
+	names, err := fs.List("db")
+	require.NoError(t, err)
+	for _, name := range names {
+		if strings.HasSuffix(name, ".sst") {
+			f, err := fs.Create("db/"+name, vfs.WriteCategoryUnspecified)
+			require.NoError(t, err)
+			require.NoError(t, f.Close())
+			_, err = Open("db", Options{FS: fs})
+			require.ErrorIs(t, err, store.ErrCorrupt)
+			require.Regexp(t, `^store "db": stored bytes are damaged: .*`+name+`.*; .knl check store. lists what is wrong$`, err.Error())
+			return
+		}
+	}
+	require.Fail(t, "the store has no table")
+}
+
 func outcome(t *testing.T, fs *vfs.MemFS, h *history) string {
 	st, err := Open("db", Options{FS: fs})
 	if err != nil {

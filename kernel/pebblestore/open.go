@@ -198,11 +198,18 @@ func openPebble(dir string, o *pebble.Options) (db *pebble.DB, err error) {
 		}
 	}()
 	db, err = pebble.Open(dir, o)
-	if errors.Is(err, fs.ErrNotExist) { // the folder is there: a file of it is not
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // the folder is there: a file of it is not
 		err = fmt.Errorf("%w: %w", store.ErrCorrupt, err)
+	case err != nil && strings.Contains(err.Error(), wrongSize):
+		err = fmt.Errorf("%w: %s", store.ErrCorrupt, oneLine(err))
 	}
 	return db, err
 }
+
+// wrongSize is how Pebble says that a table was cut. It names the file and marks
+// the error as nothing.
+const wrongSize = "object size mismatch"
 
 // usualMemTable bounds the log that an Open replays after a kill: one and a half
 // of it. With 16 MB that takes a fifth of a second, with 64 MB more than one, and
