@@ -1,6 +1,13 @@
 package kernel
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
+
+// ownKinds are those by which the kernel reads a log, beside what [kernelOnly]
+// knows.
+var ownKinds = []string{MsgUser, LLMRequest, LLMResponse, LLMCallFailed, ToolCall, ToolResult}
 
 // hide takes out of ev what Options.Mask hides. The kernel's own llm_request
 // holds a request that was masked before it was hashed.
@@ -8,12 +15,27 @@ func (k *Kernel) hide(ev *Event) {
 	if k.mask == nil || ev.Kind == LLMRequest && fieldOf(ev.Data, "hash") != nil {
 		return
 	}
+	if _, ours := kernelOnly(ev.Kind); !ours && !slices.Contains(ownKinds, ev.Kind) {
+		ev.Kind = k.hidden(ev.Kind)
+	}
+	ev.Beat = k.hidden(ev.Beat)
 	data, changed := k.mask(ev.Data)
 	meta, also := k.mask(ev.Meta)
 	if changed || also {
 		ev.Data, ev.Meta = data, meta
 		ev.folded.Store(nil)
 	}
+}
+
+// hidden answers a caller's word without what Options.Mask hides.
+func (k *Kernel) hidden(word string) string {
+	if word == "" {
+		return ""
+	}
+	if raw, changed := k.mask(quote(word)); changed {
+		return textOf(raw)
+	}
+	return word
 }
 
 // hide takes out of r what mask hides: a model is not told secrets, and what it

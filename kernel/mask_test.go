@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -71,4 +72,33 @@ func TestMaskedLog(t *testing.T) {
 	head, err := st.Head(ctx, s.ID())
 	require.NoError(t, err)
 	assert.NotContains(t, string(head.State), "canary")
+}
+
+// A kind and a beat are words of a caller's too; the kernel's own stay, whatever
+// the mask hides.
+func TestMaskedKind(t *testing.T) {
+	ctx := context.Background()
+	st := store.NewMem()
+	hide := func(raw json.RawMessage) (json.RawMessage, bool) {
+		out := regexp.MustCompile(`canary|msg_user|session`).ReplaceAll(raw, []byte("***"))
+		return out, !bytes.Equal(out, raw)
+	}
+	s, err := kernel.New(st, kernel.Options{Mask: hide}).Open(ctx, kernel.Open{})
+	require.NoError(t, err)
+	for _, d := range []kernel.Draft{{Kind: "note_canary", Beat: "b canary"}, {Kind: kernel.MsgUser, Data: json.RawMessage(`{"content":"x"}`)}} {
+		_, err = s.Append(ctx, d)
+		require.NoError(t, err)
+	}
+	events, err := s.Events(ctx, 1)
+	require.NoError(t, err)
+	var kinds []string
+	for _, ev := range events {
+		kinds = append(kinds, ev.Kind)
+	}
+	assert.Equal(t, []string{kernel.SessionOpened, "note_***", kernel.MsgUser}, kinds)
+	assert.Equal(t, "b ***", events[1].Beat)
+	for r, err := range st.Records(ctx, s.ID(), 1, 0) {
+		require.NoError(t, err)
+		assert.NotContains(t, string(r.Body), "canary")
+	}
 }

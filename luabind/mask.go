@@ -31,8 +31,9 @@ const (
 // that leaves it: the log of a session, the terminal, errors, documents. The
 // zero value hides nothing yet; it is safe to use from many goroutines.
 //
-// It knows a value as it stands and as JSON, Go and a URL spell it, also inside
-// JSON that is a text in JSON. Of a value of 16 bytes or more it also knows the
+// It knows a value as it stands and as JSON and Go spell it, also inside JSON that
+// is a text in JSON, and each of these with any bytes of it as %XX, as a URL spells
+// them. Of a value of 16 bytes or more it also knows the
 // piece that a cut leaves: eight bytes or more of its beginning in front of a
 // cut, or of its end behind one. A cut is an end of the text, the mark that knl
 // sets where it cuts, three dots or stars, and a masked secret; in what is shown
@@ -52,8 +53,8 @@ const (
 // value that is an ordinary word is hidden like any other, in what the model is
 // told too; Warn hears of it.
 //
-// A text takes two passes at most, whatever the values are: the time is linear
-// in the text alone.
+// A text takes two passes at most, and two more when it has %XX in it, whatever the
+// values are: the time is linear in the text alone.
 type Masker struct {
 	Warn func(text string) // is told of a value that will hide ordinary text; nil: nobody is
 
@@ -96,7 +97,7 @@ func (m *Masker) learn(value string) bool {
 
 // spellings answers the ways in which value gets into a text.
 func spellings(value string) []string {
-	all := []string{value, quotedByGo(value), url.QueryEscape(value), url.PathEscape(value)}
+	all := []string{value, quotedByGo(value), strings.ReplaceAll(value, " ", "+"), url.QueryEscape(value), url.PathEscape(value)}
 	for range 3 { // as a text, as JSON in a text, as JSON in JSON in a text
 		ours := (&jsonWriter{}).text(nil, value)
 		theirs, err := json.Marshal(value) // spells < > & otherwise
@@ -143,6 +144,16 @@ func (m *Masker) Mask(text string) string {
 		return text
 	}
 	return t.mask(text, shownText)
+}
+
+// found answers where secrets stand in text, in order.
+func (m *Masker) found(text string) []hiddenPart {
+	t := m.table.Load()
+	if t == nil {
+		return nil
+	}
+	parts, _ := t.find(text, resultText)
+	return parts
 }
 
 // holds says whether text is a secret, or one of eight bytes or more is part of

@@ -42,11 +42,11 @@ func (m *Masker) maskJSON(raw json.RawMessage, w jsonMask) (json.RawMessage, boo
 	return append(w.out, raw[w.copied:]...), true
 }
 
-// mayBeInJSON says whether a walk through raw is worth it; an escape may stand
-// for any letter.
+// mayBeInJSON says whether a walk through raw is worth it; an escape, of JSON or
+// of a URL, may stand for any letter.
 func (t *maskTable) mayBeInJSON(raw []byte, level maskLevel) bool {
 	g := &t.ahead.first[level]
-	return g.any && (hit(g, raw, 0) >= 0 || bytes.Contains(raw, []byte(`\u`)) || bytes.Contains(raw, []byte(`\/`)))
+	return g.any && (hit(g, raw, 0) >= 0 || bytes.IndexByte(raw, '%') >= 0 || bytes.Contains(raw, []byte(`\u`)) || bytes.Contains(raw, []byte(`\/`)))
 }
 
 // jsonMask walks over the strings of a JSON text.

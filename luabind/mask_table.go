@@ -87,18 +87,31 @@ func starred(text string, spans []hiddenPart) string {
 // find answers what is to be hidden of text, in order, and how many bytes at the
 // end of it may be the beginning of a value.
 func (t *maskTable) find(text string, v maskView) (parts []hiddenPart, open int) {
-	ahead := t.ahead.scan(text, v.level)
-	if hit(&t.ahead.first[v.level], text, 0) < 0 {
-		return nil, ahead.open
-	}
-	tails := t.back.scan(reversed(text), v.level).pieces
-	for i, p := range tails {
-		tails[i] = hiddenPart{len(text) - p.to, len(text) - p.from}
+	ahead, tails := t.look(text, v)
+	if plain, ok := unescape(text, v.ends); ok {
+		within, ends := t.look(plain.text, v)
+		ahead = ahead.with(plain.found(within))
+		tails = append(tails, plain.found(found{pieces: ends}).pieces...)
+		slices.SortFunc(tails, func(a, b hiddenPart) int { return cmp.Or(cmp.Compare(b.from, a.from), cmp.Compare(b.to, a.to)) })
 	}
 	if len(ahead.pieces)+len(tails) == 0 {
 		return ahead.wholes, ahead.open
 	}
 	return joined(v.withPieces(text, ahead.wholes, ahead.pieces, tails)), ahead.open
+}
+
+// look answers what stands in text as it is, and the pieces that a value ends
+// with, the last first.
+func (t *maskTable) look(text string, v maskView) (ahead found, tails []hiddenPart) {
+	ahead = t.ahead.scan(text, v.level)
+	if hit(&t.ahead.first[v.level], text, 0) < 0 {
+		return found{open: ahead.open}, nil
+	}
+	tails = t.back.scan(reversed(text), v.level).pieces
+	for i, p := range tails {
+		tails[i] = hiddenPart{len(text) - p.to, len(text) - p.from}
+	}
+	return ahead, tails
 }
 
 // withPieces adds to spans those heads behind which text was cut, and those tails

@@ -1,5 +1,10 @@
 package luabind
 
+import (
+	"cmp"
+	"slices"
+)
+
 // maskTrie finds values in a text letter by letter, in a time that does not
 // depend on what they are (Aho and Corasick).
 type maskTrie struct {
@@ -138,6 +143,15 @@ func (f *found) whole(p hiddenPart) {
 	for last := len(f.pieces) - 1; last >= 0 && f.pieces[last].from >= p.from; last-- {
 		f.pieces = f.pieces[:last]
 	}
+}
+
+// with answers what two looks at one text have found.
+func (f found) with(o found) found {
+	f.wholes = joined(append(f.wholes, o.wholes...))
+	f.pieces = append(f.pieces, o.pieces...)
+	slices.SortFunc(f.pieces, func(a, b hiddenPart) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.from, b.from)) })
+	f.open = max(f.open, o.open)
+	return f
 }
 
 // gramSize is the length of the shortest value.
