@@ -154,7 +154,7 @@ func (m *MCP) stdio(c *Call) (int, error) {
 
 func (m *MCP) http(c *Call) (int, error) {
 	opts := c.Options(1)
-	endpoint, err := mcpEndpoint(c, opts.String("url", ""))
+	endpoint, err := m.endpoint(c, opts.String("url", ""))
 	if err != nil {
 		return 0, err
 	}

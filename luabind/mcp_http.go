@@ -2,6 +2,7 @@ package luabind
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,7 +21,7 @@ import (
 // script. A whole answer is read before it is handed on, and one that is of no
 // use becomes an error of its request, so that neither ends the connection.
 type mcpWeb struct {
-	base     *http.Transport
+	base     http.RoundTripper
 	headers  http.Header
 	protocol atomic.Pointer[string] // that initialize came to
 	gone     atomic.Bool            // the server knows the session no more
@@ -34,7 +36,12 @@ type mcpWebFault struct {
 // Error answers the text.
 func (e *mcpWebFault) Error() string { return e.text }
 
-const mcpSessionHeader = "Mcp-Session-Id"
+const (
+	mcpSessionHeader = "Mcp-Session-Id"
+	mcpStream        = "text/event-stream"
+	// mcpWebLeave is how long a server may take to hear that a session is over.
+	mcpWebLeave = time.Second
+)
 
 // RoundTrip sends one request.
 func (w *mcpWeb) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -52,9 +59,15 @@ func (w *mcpWeb) RoundTrip(req *http.Request) (*http.Response, error) {
 	if p := w.protocol.Load(); p != nil && req.Header.Get("Mcp-Protocol-Version") == "" {
 		req.Header.Set("Mcp-Protocol-Version", *p)
 	}
+	if req.Method == http.MethodDelete {
+		return w.leave(req)
+	}
 	resp, err := w.base.RoundTrip(req)
 	if err != nil {
 		return nil, err
+	}
+	if mediaType(resp) == mcpStream {
+		resp.Body = newSSELines(resp.Body)
 	}
 	if asItIs(resp, call) {
 		return resp, nil
@@ -62,16 +75,26 @@ func (w *mcpWeb) RoundTrip(req *http.Request) (*http.Response, error) {
 	return w.whole(req, resp, call)
 }
 
+// leave ends the session at the server, whose answer changes nothing.
+func (w *mcpWeb) leave(req *http.Request) (*http.Response, error) {
+	ctx, stop := context.WithTimeout(req.Context(), mcpWebLeave)
+	defer stop()
+	resp, err := w.base.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	resp.Body.Close()
+	resp.Body = http.NoBody
+	return resp, nil
+}
+
 // asItIs says whether an answer is handed on while it arrives: a stream, a
 // redirection, and what is no answer to a request.
 func asItIs(resp *http.Response, call *jsonrpc.Request) bool {
-	switch {
-	case resp.Request.Method == http.MethodDelete:
-		return true
-	case resp.StatusCode >= 300:
+	if resp.StatusCode >= 300 {
 		return resp.StatusCode < 400 && resp.Header.Get("Location") != ""
 	}
-	return call == nil || mediaType(resp) == "text/event-stream"
+	return call == nil || mediaType(resp) == mcpStream
 }
 
 // whole reads an answer to its end.
@@ -168,7 +191,7 @@ func mediaType(resp *http.Response) string {
 // webTransport answers what opens a connection to the endpoint.
 func webTransport(base *http.Transport, endpoint *url.URL, headers http.Header) func(*mcpClient, *mcpWire) (mcp.Transport, error) {
 	return func(_ *mcpClient, wire *mcpWire) (mcp.Transport, error) {
-		web := &mcpWeb{base: base, headers: headers}
+		web := &mcpWeb{base: unupgraded{base}, headers: headers}
 		wire.agreed = func(protocol string) { web.protocol.Store(&protocol) }
 		return &mcp.StreamableClientTransport{
 			Endpoint:   endpoint.String(),
@@ -193,9 +216,9 @@ func mcpSameHost(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// mcpEndpoint reads the option url.
-func mcpEndpoint(c *Call, text string) (*url.URL, error) {
-	u, why := webURL(text)
+// endpoint reads the option url.
+func (m *MCP) endpoint(c *Call, text string) (*url.URL, error) {
+	u, why := webURL(text, m.Mask)
 	switch {
 	case why != "":
 		return nil, c.Mistake("option %q: %s, want http:// or https:// with a host", "url", why)

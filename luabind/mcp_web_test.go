@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
@@ -96,6 +97,12 @@ func (s *webServer) do(m *webCall, session string, w http.ResponseWriter, answer
 		result(`{"content":[{"type":"video"}]}`)
 	case "code":
 		answer("application/json", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32004,"message":"no"}}`, m.ID))
+	case "cr", "crlf", "mark", "bare":
+		stream := fmt.Sprintf("event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\ndata: \"result\":{\"content\":[{\"type\":\"text\",\"text\":\"%s\"}]}}\n\n", m.ID, k)
+		answer("text/event-stream", map[string]string{
+			"cr": strings.ReplaceAll(stream, "\n", "\r"), "crlf": strings.ReplaceAll(stream, "\n", "\r\n"),
+			"mark": "\xEF\xBB\xBF" + stream, "bare": "retry\n" + stream,
+		}[k])
 	case "stream":
 		answer("text/event-stream", "data: {oops\n\n")
 	default:
@@ -116,6 +123,10 @@ func TestMCPSessionsOverHTTP(t *testing.T) {
 		"other":   {"invalid", "answers another request", "false", "in s1"},
 		"odd":     {"server", `the answer cannot be used: unrecognized content type "video"`, "false", "in s1"},
 		"code":    {"server", "no (code -32004)", "false", "in s1"},
+		"cr":      {"", "cr", "", "in s1"},
+		"crlf":    {"", "crlf", "", "in s1"},
+		"mark":    {"", "mark", "", "in s1"},
+		"bare":    {"", "bare", "", "in s1"},
 		"stream":  {"transport", "failed to decode event", "true", "in s2"},
 	} {
 		t.Run(k, func(t *testing.T) {
@@ -143,6 +154,81 @@ func TestMCPSessionsOverHTTP(t *testing.T) {
 			assert.Equal(t, map[string]bool{mcpHandshake: true}, s.versions)
 		})
 	}
+}
+
+// The line ends and marks that the standard of server-sent events allows, however
+// the bytes come.
+func TestSSELines(t *testing.T) {
+	for stream, want := range map[string]string{
+		"":                           "",
+		"data: a\r\rdata: b\r\n\r\n": "data: a\n\ndata: b\n\n",
+		"a:\n\r\nb:\r\n\rc:\r":       "a:\n\nb:\n\nc:\n",
+		"\xEF\xBB\xBFdata: a\n\n":    "data: a\n\n",
+		"a: \xEF\xBB\xBF\n":          "a: \xEF\xBB\xBF\n",
+		"\xEF\xBB":                   "\xEF\xBB",
+		"data\ndata: x: y\r:c\rid\r": "data:\ndata: x: y\n:c\nid:\n",
+		"data: cut":                  "data: cut",
+	} {
+		for _, in := range []io.Reader{strings.NewReader(stream), iotest.OneByteReader(strings.NewReader(stream)), iotest.DataErrReader(strings.NewReader(stream))} {
+			got, err := io.ReadAll(newSSELines(io.NopCloser(in)))
+			assert.NoError(t, err)
+			assert.Equal(t, want, string(got), "%q", stream)
+		}
+	}
+}
+
+// What has come is handed on at once: the end of a line is no reason to wait.
+func TestSSELinesDoNotWait(t *testing.T) {
+	in, out := io.Pipe()
+	lines := newSSELines(in)
+	for _, part := range []string{"data: a\r", "\rdata: b", "\n\n"} {
+		go io.WriteString(out, part)
+		got := make([]byte, len(part))
+		_, err := io.ReadFull(lines, got)
+		assert.NoError(t, err)
+		assert.Equal(t, strings.ReplaceAll(part, "\r", "\n"), string(got))
+	}
+	lines.Close()
+}
+
+func TestMCPTakesNoUpgrade(t *testing.T) {
+	ended := make(chan error, 1)
+	web := httptest.NewServer(switches(t, ended))
+	defer web.Close()
+	h := newMCPHost(t, true)
+	defer h.end()
+	assert.NoError(t, h.run(context.Background(), fmt.Sprintf(`
+		local ok, err = pcall(require("mcp").http, { url = %q, start_timeout = 9 })
+		local e = require("knl").error(err)
+		assert(not ok and e.kind == "transport", tostring(e.kind))
+		assert(e.message:find("switches to another protocol (101)", 1, true), e.message)`, web.URL)))
+	assert.ErrorIs(t, <-ended, io.EOF)
+}
+
+// A server that does not answer the end of a session holds nobody up.
+func TestMCPLeavesASilentServer(t *testing.T) {
+	s := &webServer{ended: map[string]bool{}, versions: map[string]bool{}}
+	left := make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			close(left)
+			<-r.Context().Done()
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+	defer web.Close()
+	h := newMCPHost(t, true)
+	defer h.end()
+	assert.NoError(t, h.run(context.Background(), fmt.Sprintf(`
+		local client = require("mcp").http{ url = %q }
+		client:tools()
+		local std = require("std")
+		local began = std.time.monotonic()
+		client:close()
+		local took = std.time.monotonic() - began
+		assert(took < 3, took)`, web.URL)))
+	<-left
 }
 
 // TestMCPSessionRefusedBy400 proves that a 400 that says that the session is not

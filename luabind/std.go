@@ -19,8 +19,9 @@ type StdOptions struct {
 	// StoreDirs are folders that std.fs does not reach before they are stores, too:
 	// the one of that store, and others that are the host's.
 	StoreDirs []string
-	// Terminal opens the terminal to read a line that a human types, and is closed
-	// after it; nil: there is none.
+	// Terminal opens the terminal to read a line that a human types from then on: what
+	// was typed before answers no question that had not been asked. It is closed after
+	// the line; nil: there is none.
 	Terminal func() (io.ReadCloser, error)
 }
 
@@ -29,7 +30,7 @@ func Std(o StdOptions) []*Module {
 	if o.Mask == nil {
 		o.Mask = &Masker{}
 	}
-	return []*Module{TaskModule, stdJSON(), stdTime(), stdEnv(o.Mask), stdPath(), stdFS(o), stdShell(o.Mask), stdHTTP(), stdKV(o), stdTerm(o), stdLog(o)}
+	return []*Module{TaskModule, stdJSON(), stdTime(), stdEnv(o.Mask), stdPath(), stdFS(o), stdShell(o.Mask), stdHTTP(o.Mask), stdKV(o), stdTerm(o), stdLog(o)}
 }
 
 // stdError is an expected failure of a std function: what the world outside the

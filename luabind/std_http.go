@@ -19,7 +19,7 @@ const (
 )
 
 // stdHTTP is std.http: one request, its answer whole.
-func stdHTTP() *Module {
+func stdHTTP(mask *Masker) *Module {
 	return &Module{
 		Name: "std.http",
 		Doc:  "Requests to web servers.",
@@ -43,11 +43,15 @@ func stdHTTP() *Module {
 				"Raises (kind not_found, denied, timeout, transport, too_large) when there is no answer.",
 			Fn: httpRequest,
 		}, {
+			Name: "url_fault", Returns: "string?", Fn: httpURLFault,
+			Args: []Arg{{Name: "url", Kind: Text}},
+			Doc:  "What is wrong with a url that request does not take, nil for one that it does.",
+		}, {
 			Name: "host_fault", Returns: "string?", Fn: httpHostFault,
 			Args: []Arg{{Name: "rule", Kind: Text, Doc: "as in hosts: name, name:port, *.name"}},
 			Doc:  "What is wrong with a rule that no host can match, nil for one that may.",
 		}},
-		Open:  func(*VM) (any, error) { return newFetcher(), nil },
+		Open:  func(*VM) (any, error) { return newFetcher(mask), nil },
 		Close: func(state any) error { state.(*fetcher).open.CloseIdleConnections(); return nil },
 		Fault: stdFault,
 	}
@@ -65,6 +69,13 @@ func httpRequest(c *Call) (int, error) {
 		return 0, err
 	}
 	return c.Return(answer.table(c.L))
+}
+
+func httpURLFault(c *Call) (int, error) {
+	if _, why := webURL(c.String(1), c.State().(*fetcher).mask); why != "" {
+		return c.Return(lua.LString(why))
+	}
+	return c.Return(lua.LNil)
 }
 
 func httpHostFault(c *Call) (int, error) {
@@ -92,7 +103,7 @@ func fetchOf(c *Call, opts Options) (*fetch, error) {
 		return nil, c.Mistake("option %q: got %d, want 0 to %d", "max_bytes", f.limit, 1<<30)
 	}
 	var why string
-	if f.url, why = webURL(opts.String("url", "")); why != "" {
+	if f.url, why = webURL(opts.String("url", ""), c.State().(*fetcher).mask); why != "" {
 		return nil, c.Mistake("option %q: %s, want http://host/… or https://host/…", "url", why)
 	}
 	var err error
@@ -103,8 +114,9 @@ func fetchOf(c *Call, opts Options) (*fetch, error) {
 }
 
 // webURL answers the URL, or what is wrong with it. The text of the URL is not
-// repeated: it may hold a password.
-func webURL(text string) (*url.URL, string) {
+// repeated: it may hold a password. One with a / in it would be read as a host
+// and a path.
+func webURL(text string, mask *Masker) (*url.URL, string) {
 	if i := strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }); i >= 0 {
 		return nil, "got a space or control character in it"
 	}
@@ -116,9 +128,21 @@ func webURL(text string) (*url.URL, string) {
 		return nil, "got the scheme " + show(lua.LString(u.Scheme))
 	case u.Hostname() == "":
 		return nil, "got no host"
+	case cutsLogin(text, mask):
+		return nil, "got a secret with one of / ? # in it in front of @, which is to be %-encoded there"
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, ""
+}
+
+// cutsLogin says whether a secret stands in a URL as a login does, but the host
+// ends within it.
+func cutsLogin(text string, mask *Masker) bool {
+	begin := strings.Index(text, "://") + len("://")
+	end := begin + strings.IndexAny(text[begin:]+"/", "/?#")
+	return slices.ContainsFunc(mask.found(text), func(s hiddenPart) bool {
+		return s.from >= begin && s.from < end && end < s.to && strings.HasPrefix(text[s.to:], "@")
+	})
 }
 
 // ownHeaders are what a request decides itself.

@@ -43,11 +43,12 @@ type fetched struct {
 
 // fetcher asks servers for one VM.
 type fetcher struct {
+	mask *Masker         // the secrets that a URL may hold
 	open *http.Transport // for requests that may go anywhere
 }
 
-func newFetcher() *fetcher {
-	return &fetcher{&http.Transport{
+func newFetcher(mask *Masker) *fetcher {
+	return &fetcher{mask, &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
 		MaxIdleConns: 16, IdleConnTimeout: 30 * time.Second,
 		TLSHandshakeTimeout: 30 * time.Second, MaxResponseHeaderBytes: 1 << 20,
@@ -90,7 +91,7 @@ func (s *fetcher) ask(ctx context.Context, f *fetch) (*fetched, error) {
 	}
 	t, done := s.transport(f)
 	defer done()
-	client := &http.Client{Transport: t, CheckRedirect: f.follow}
+	client := &http.Client{Transport: unupgraded{t}, CheckRedirect: f.follow}
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err
@@ -104,7 +105,9 @@ func (f *fetch) read(resp *http.Response) (*fetched, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &fetched{status: resp.StatusCode, header: resp.Header, body: body, url: resp.Request.URL.Redacted()}
+	at := *resp.Request.URL
+	at.User = nil // the name alone may be a token
+	a := &fetched{status: resp.StatusCode, header: resp.Header, body: body, url: at.String()}
 	if int64(len(body)) > f.limit {
 		if !f.cuts {
 			return nil, &stdError{kind: overSize, text: fmt.Sprintf("%s: got a body above %d MB, give max_bytes to read its start", f.name(), f.limit>>20)}

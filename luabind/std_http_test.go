@@ -152,6 +152,61 @@ func TestHTTPFaults(t *testing.T) {
 	}
 }
 
+// switches answers 101, which nobody asked for, and hears when the connection ends.
+func switches(t *testing.T, ended chan<- error) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if !assert.NoError(t, err) {
+			return
+		}
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_, err = conn.Read(make([]byte, 1))
+		conn.Close()
+		ended <- err
+	}
+}
+
+// The body of a 101 is the connection, which no deadline ends.
+func TestHTTPTakesNoUpgrade(t *testing.T) {
+	ended := make(chan error, 1)
+	h := newWebHost(t, map[string]http.HandlerFunc{"/": switches(t, ended)})
+	kind, text := h.raised(t, `std.http.request{ url = base, timeout = 9 }`)
+	assert.Equal(t, "transport", kind)
+	assert.Contains(t, text, "the server switches to another protocol (101), which was not asked for")
+	assert.ErrorIs(t, <-ended, io.EOF)
+}
+
+// The name in a URL may be a token as well as the password.
+func TestHTTPShowsNoLogin(t *testing.T) {
+	h := newWebHost(t, map[string]http.HandlerFunc{"/a": echo})
+	values, err := h.RunString(context.Background(), "chunk", `return std.http.request{ url = "http://tok:pw@" .. host .. "/a?b=c" }.url`)
+	require.NoError(t, err)
+	assert.Equal(t, h.URL+"/a?b=c", values[0].String())
+}
+
+// A login with a / in it is read as a host and a path: what a secret begins with
+// would be asked of the name server, and shown.
+func TestURLWithASecretThatEndsTheHost(t *testing.T) {
+	mask := &Masker{}
+	for _, s := range []string{"Zq7Xv2/Lm9Rt4Wp1", "https://hooks.example.org/T0/Zq7Xv2Lm"} {
+		mask.Add(s)
+	}
+	const why = "got a secret with one of / ? # in it in front of @, which is to be %-encoded there"
+	for text, want := range map[string]string{
+		"http://Zq7Xv2/Lm9Rt4Wp1@h.example.org/":            why,
+		"http://Zq7Xv2%2FLm9Rt4Wp1@h.example.org/":          "",
+		"http://h.example.org/Zq7Xv2/Lm9Rt4Wp1@1":           "",
+		"https://hooks.example.org/T0/Zq7Xv2Lm":             "",
+		"https://h.example.org/@scope/x?a=Zq7Xv2/Lm9Rt4Wp1": "",
+		"http://u:Zq7Xv2/Lm9Rt4Wp1@h.example.org/":          "got text that is no URL",
+		`http://h\@x/`: "got text that is no URL",
+	} {
+		_, got := webURL(text, mask)
+		assert.Equal(t, want, got, text)
+	}
+}
+
 func hold(r *http.Request, stop chan struct{}) {
 	select {
 	case <-r.Context().Done():
@@ -312,7 +367,7 @@ func TestHostRulesKnowThePortOfTheScheme(t *testing.T) {
 		{"api.x.com:443", "https://api.x.com/", true}, {"api.x.com:443", "http://api.x.com/", false}, {"api.x.com:80", "http://api.x.com/", true},
 		{"*.x.com:443", "https://api.x.com/", true}, {"[::1]:80", "http://[::1]/", true}, {"api.x.com", "https://api.x.com/", true},
 	} {
-		u, why := webURL(c.url)
+		u, why := webURL(c.url, &Masker{})
 		require.Empty(t, why)
 		f := &fetch{method: "GET", url: u, hosts: []string{c.rule}}
 		assert.Equal(t, c.want, f.permits(u) == nil, "%s %s", c.rule, c.url)

@@ -35,7 +35,7 @@ func stdTerm(o StdOptions) *Module {
 			},
 			Returns: "string?, string?",
 			Doc: "The line that is typed, without its end; nil and \"timeout\", or nil and \"closed\" when the terminal ended. " +
-				"Tasks that ask at once take turns. Raises (kind unsupported) when stdin and stderr are not a terminal.",
+				"Tasks that ask at once take turns. What was typed before the question was there is no answer to it, and is thrown away. Raises (kind unsupported) when stdin and stderr are not a terminal.",
 			Fn: func(c *Call) (int, error) { return ask(c, o) },
 		}},
 		Open:  func(vm *VM) (any, error) { return vm, nil },
@@ -93,8 +93,9 @@ func ask(c *Call, o StdOptions) (int, error) {
 
 var errTooLate = errors.New("nobody answered in time")
 
-// askLine waits for its turn, shows the prompt and reads a line. It closes the
-// terminal, which ends a read that nobody answers.
+// askLine waits for its turn, opens the terminal, which forgets what was typed
+// before, shows the prompt and reads a line. It closes the terminal, which ends a
+// read that nobody answers.
 func askLine(ctx context.Context, open func() (io.ReadCloser, error), prompt func() error) (string, error) {
 	select {
 	case asking <- struct{}{}:

@@ -57,8 +57,9 @@ describe("tools.http", function()
 
   it("refuses what is no url of the web", function()
     for _, url in ipairs{ "", "x", "file:///etc/passwd", "ftp://h/", "http:///x", "http://",
-      "http://h/a b", "http://h/\r\nx: y", "javascript:1", "HTTPS:/h" } do
-      refused("bad_url", "begins with http://", ask{ url = url })
+      "http://h/a b", "http://h/\r\nx: y", "javascript:1", "HTTPS:/h", "http://h\\@x/",
+      "http://h:x/", "http://[::1/", "http://h/%zz" } do
+      refused("bad_url", "want http://host/… or https://host/…", ask{ url = url })
     end
   end)
 

@@ -46,8 +46,9 @@ local KEPT = 64 * 1024 -- bytes of a body
 
 -- What the model may not say of a URL, or nil.
 local function bad_url(url)
-  if not url:find("^[Hh][Tt][Tt][Pp][Ss]?://[^/?#]") or url:find("[%s%c]") then
-    return refusal.of("bad_url", "want a url that begins with http:// or https://, without blanks")
+  local why = std.http.url_fault(url)
+  if why then
+    return refusal.of("bad_url", why .. ", want http://host/… or https://host/…")
   end
 end
 
