@@ -140,6 +140,9 @@ func (b *toolbox) read(ctx context.Context, path string) (*servedTool, error) {
 	if t.declared.Description == "" {
 		t.declared.Description = heading(path)
 	}
+	if size := len(t.declared.Description) + len(t.declared.InputSchema); size > mcpToolLimit {
+		return nil, fmt.Errorf("its description and input_schema have %d bytes, want at most %d", size, mcpToolLimit)
+	}
 	t.schema, err = luabind.NewArgSchema(t.declared.InputSchema)
 	return t, err
 }
@@ -245,84 +248,15 @@ func (b *toolbox) call(ctx context.Context, t *servedTool, args json.RawMessage)
 	ctx, stop := b.within(ctx, luabind.Span(t.declared.Timeout, time.Second))
 	defer stop()
 	out, err := b.evaluate(ctx, t.path, args)
+	if err == nil && len(out) > mcpAnswerLimit {
+		err = errAnswer(len(out))
+	}
 	if err != nil {
 		return b.failed(ctx, err)
 	}
-	return answered(b.host.maskedJSON(out))
-}
-
-func (b *toolbox) failed(ctx context.Context, err error) *mcp.CallToolResult {
-	text := err.Error()
-	if ctx.Err() != nil {
-		text = context.Cause(ctx).Error()
+	answer := answered(b.host.maskedJSON(out))
+	if size := sizeOf(answer, len(out)); size > mcpAnswerLimit {
+		return b.failed(ctx, errAnswer(size))
 	}
-	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: b.host.mask.Mask(text)}}}
-}
-
-// answered makes of a value what a client gets: text as it is, blocks as
-// content, any other value as its JSON, an object also as structured content.
-func answered(raw json.RawMessage) *mcp.CallToolResult {
-	r := &mcp.CallToolResult{Content: []mcp.Content{}}
-	var text string
-	switch {
-	case string(raw) == "null":
-	case json.Unmarshal(raw, &text) == nil:
-		r.Content = append(r.Content, &mcp.TextContent{Text: text})
-	default:
-		if r.Content = contentOf(raw); r.Content != nil {
-			break
-		}
-		r.Content = []mcp.Content{&mcp.TextContent{Text: string(raw)}}
-		if raw[0] == '{' {
-			r.StructuredContent = raw
-		}
-	}
-	return r
-}
-
-// contentBlock is what the kernel takes for a content block: text has its text,
-// the others have a source. A record that only has such a type is a value.
-type contentBlock struct {
-	Type   string
-	Text   *string
-	Source *struct {
-		Type      string
-		MediaType string `json:"media_type"`
-		Data      []byte // base64
-		URL       string
-	}
-}
-
-// contentOf answers a list of content blocks as the protocol spells them, nil
-// when raw is none, or holds one that the protocol cannot carry.
-func contentOf(raw json.RawMessage) (out []mcp.Content) {
-	var blocks []contentBlock
-	if json.Unmarshal(raw, &blocks) != nil {
-		return nil
-	}
-	for i := range blocks {
-		c := blocks[i].content()
-		if c == nil {
-			return nil
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-func (b *contentBlock) content() mcp.Content {
-	switch {
-	case b.Type == "text" && b.Text != nil:
-		return &mcp.TextContent{Text: *b.Text}
-	case b.Source == nil || b.Type != "image" && b.Type != "document":
-		return nil
-	case b.Source.Type == "url" && b.Source.URL != "":
-		return &mcp.ResourceLink{Name: b.Type, URI: b.Source.URL, MIMEType: b.Source.MediaType}
-	case len(b.Source.Data) == 0:
-		return nil
-	case b.Type == "image":
-		return &mcp.ImageContent{MIMEType: b.Source.MediaType, Data: b.Source.Data}
-	}
-	r := &mcp.ResourceContents{URI: "knl:///document", MIMEType: b.Source.MediaType, Blob: b.Source.Data}
-	return &mcp.EmbeddedResource{Resource: r}
+	return answer
 }
