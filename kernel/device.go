@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -165,8 +164,8 @@ func (d *Device) addTool(name string) error {
 	return nil
 }
 
-// compile answers a tool's schema in canonical form and keeps it compiled when
-// arguments are to be validated by it.
+// compile answers a tool's schema in canonical form, checked, and keeps it
+// compiled when arguments are to be validated by it.
 func (d *Device) compile(name string, t Tool) (json.RawMessage, error) {
 	clean, _, err := admit(t.InputSchema)
 	if err != nil {
@@ -176,33 +175,14 @@ func (d *Device) compile(name string, t Tool) (json.RawMessage, error) {
 	if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)); err != nil {
 		return nil, err
 	}
-	if !t.Strict {
-		return json.RawMessage(v), nil
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(v))
+	compiled, err := compiledSchema(v, t.Strict)
 	if err != nil {
 		return nil, err
 	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(noLoader{})
-	if err := c.AddResource(schemaURL, doc); err != nil {
-		return nil, err
-	}
-	if d.schemas[name], err = c.Compile(schemaURL); err != nil {
-		return nil, err
+	if t.Strict {
+		d.schemas[name] = compiled
 	}
 	return json.RawMessage(v), nil
-}
-
-// schemaURL is where a schema stands for its own references.
-const schemaURL = "knl:///schema"
-
-// noLoader keeps a schema to itself: a $ref may not read a file or the network.
-type noLoader struct{}
-
-// Load refuses.
-func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("$ref %q leads out of the schema: write what it names under $defs", url)
 }
 
 // With answers a device with change applied to this one's config; the

@@ -30,6 +30,8 @@ func TestNewDeviceRefuses(t *testing.T) {
 		"a schema in shreds":  {one(kernel.Tool{Handler: ok, InputSchema: raw(`{"type":`)}), "tools.t: input_schema: got text that is not JSON"},
 		"a schema that lists": {one(kernel.Tool{Handler: ok, InputSchema: raw(`[]`)}), "tools.t: input_schema: got an array, want an object"},
 		"no schema at all":    {one(kernel.Tool{Handler: ok, Strict: true, InputSchema: raw(`{"type":"intejer"}`)}), "tools.t: input_schema: "},
+		"a type nobody knows": {one(kernel.Tool{Handler: ok, InputSchema: raw(`{"properties":{"n":{"type":"int"}},"type":"object"}`)}), "at '/properties/n/type': value must be one of 'array'"},
+		"draft 4":             {one(kernel.Tool{Handler: ok, InputSchema: raw(`{"$schema":"http://json-schema.org/draft-04/schema#","properties":{"n":{"exclusiveMinimum":true}},"type":"object"}`)}), "at '/properties/n/exclusiveMinimum': got boolean, want number"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -114,6 +116,20 @@ func TestParseRequest(t *testing.T) {
 	require.Equal(t, full, string(req.Canonical()))
 	require.Equal(t, `7`, string(req.Extra["max"]))
 	require.Empty(t, mustParse(t, raw(`{"messages":{}}`)).Messages, "the empty table of a script")
+}
+
+// A schema that no argument is validated by may hold what only a model reads.
+func TestASchemaForTheModelAlone(t *testing.T) {
+	for _, schema := range []string{
+		`{"properties":{"n":{"pattern":"^(?!x)","type":"string"}},"type":"object"}`,
+		`{"$schema":"https://schemas.example/own","type":"object","x-order":["n"]}`,
+		`{"properties":{"n":{"format":"no-such-format","type":"string"}}}`,
+	} {
+		for range 2 { // the second finds it compiled
+			_, err := kernel.NewDevice(kernel.Config{Tools: map[string]kernel.Tool{"look": {Handler: gives(`""`), InputSchema: raw(schema)}}})
+			require.NoError(t, err, schema)
+		}
+	}
 }
 
 func TestASchemaStaysWithinItself(t *testing.T) {
