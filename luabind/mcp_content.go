@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knl-run/knl/port"
 )
 
 // block is a content block in the kernel's spelling.
@@ -22,9 +24,6 @@ type mediaSource struct {
 	Data      string `json:"data"`
 }
 
-// imageTypes are the pictures that models see.
-var imageTypes = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
-
 func textOfBlock(format string, args ...any) block {
 	return block{Type: "text", Text: fmt.Sprintf(format, args...)}
 }
@@ -32,10 +31,9 @@ func textOfBlock(format string, args ...any) block {
 // media answers bytes as the block that a model takes them by; what no model
 // takes is named and not shown, for base64 as text would only fill the context.
 func media(what, mimeType string, data []byte) block {
-	kind, _, _ := strings.Cut(strings.ToLower(mimeType), ";")
-	source := &mediaSource{"base64", strings.TrimSpace(kind), base64.StdEncoding.EncodeToString(data)}
+	source := &mediaSource{"base64", port.MediaType(mimeType), base64.StdEncoding.EncodeToString(data)}
 	switch {
-	case len(data) > 0 && imageTypes[source.MediaType]:
+	case len(data) > 0 && port.IsImage(source.MediaType):
 		return block{Type: "image", Source: source}
 	case len(data) > 0 && source.MediaType == "application/pdf":
 		return block{Type: "document", Source: source}

@@ -1,6 +1,7 @@
 package port
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -29,11 +30,12 @@ type messagesBody struct {
 // messagesCheck walks a Messages body from its top to its end.
 type messagesCheck struct {
 	*pairing
-	body  messagesBody
-	marks int
-	calls bool // a tool_use or tool_result was seen
-	first string
-	last  wireMessage
+	target Target
+	body   messagesBody
+	marks  int
+	calls  bool // a tool_use or tool_result was seen
+	first  string
+	last   wireMessage
 }
 
 type wireMessage struct {
@@ -44,7 +46,7 @@ type wireMessage struct {
 }
 
 func checkAnthropic(t Target, raw []byte) error {
-	c := &messagesCheck{pairing: newPairing(idLimits[Anthropic])}
+	c := &messagesCheck{pairing: newPairing(idLimits[Anthropic]), target: t}
 	if err := decode("body", raw, &c.body); err != nil {
 		return err
 	}
@@ -56,7 +58,7 @@ func checkAnthropic(t Target, raw []byte) error {
 	case len(c.body.Messages) == 0:
 		return breaks(RuleForm, "messages", "got none, want at least one")
 	}
-	steps := []func() error{c.system, c.tools, c.messages, c.closed, c.toolsNamed, c.toolChoice, c.thinkingLoop, c.cache, func() error { return c.ending(t) }}
+	steps := []func() error{c.system, c.tools, c.messages, c.closed, c.toolsNamed, c.toolChoice, c.thinkingLoop, c.cache, c.ending}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
@@ -169,7 +171,7 @@ func (c *messagesCheck) block(m *wireMessage, at string, raw jsontext.Value) err
 		}
 		return checkText(at, *b.Text)
 	case "thinking":
-		if b.Signature == "" {
+		if b.Signature == "" && !c.target.Compatible {
 			return breaks(RuleThinking, at, "got no signature, want the block as the model gave it")
 		}
 	case "tool_use":
@@ -188,6 +190,9 @@ func (c *messagesCheck) block(m *wireMessage, at string, raw jsontext.Value) err
 func checkMedia(at string, b wireBlock) error {
 	if !isMedia(b) {
 		return breaks(RuleForm, at, "got %s with no source that can be read, want base64 with media_type and data, or url", b.Type)
+	}
+	if fault := (Target{Dialect: Anthropic}).mediaFault(b.Type, json.RawMessage(b.Source)); fault != "" {
+		return breaks(RuleForm, at, "%s", fault)
 	}
 	return nil
 }
@@ -269,6 +274,9 @@ func (c *messagesCheck) tools() error {
 		if err := declared(at, t.Name, t.InputSchema, seen); err != nil {
 			return err
 		}
+		if fault := nameFault(t.InputSchema); fault != "" && !c.target.Compatible {
+			return breaks(RuleTools, at, "%s", fault)
+		}
 	}
 	return nil
 }
@@ -332,11 +340,11 @@ func (c *messagesCheck) cache() error {
 	return nil
 }
 
-func (c *messagesCheck) ending(t Target) error {
+func (c *messagesCheck) ending() error {
 	if c.last.Role != "assistant" {
 		return nil
 	}
-	if !t.Prefill || c.body.Thinking.Type != "" && c.body.Thinking.Type != "disabled" {
+	if !c.target.Prefill || c.body.Thinking.Type != "" && c.body.Thinking.Type != "disabled" {
 		return breaks(RuleLast, c.last.at, "got the assistant's as the last message, want the user's: the model takes no prefill")
 	}
 	if last := c.last.blocks[len(c.last.blocks)-1]; last.Text != nil && trimmedRight(*last.Text) != *last.Text {

@@ -38,7 +38,7 @@ func Estimate(req *kernel.Request) int64 { return SizeOf(req).Tokens() }
 func SizeOf(req *kernel.Request) Size {
 	s := Size{Bytes: int64(req.Size())}
 	for _, raw := range req.Messages {
-		if !bytes.Contains(raw, []byte("image")) && !bytes.Contains(raw, []byte("document")) {
+		if !mayShow(raw) {
 			continue // most messages are not read
 		}
 		var m struct {
@@ -49,6 +49,21 @@ func SizeOf(req *kernel.Request) Size {
 		}
 	}
 	return s
+}
+
+// shows are words of which every block of a medium has one, sent or not.
+var shows = [][]byte{
+	[]byte("image"), []byte("document"), []byte("audio"), []byte(`file"`), []byte(`"video"`), []byte(`"resource"`), []byte("inline"),
+}
+
+// mayShow says whether a message may hold a medium.
+func mayShow(message []byte) bool {
+	for _, word := range shows {
+		if bytes.Contains(message, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // weigh takes the media out of content, and what [Lower] sends as words about

@@ -13,7 +13,7 @@ import (
 // result; a file weighs a page and a token for sixteen bytes; all else is a
 // token for four.
 func TestEstimateOfMedia(t *testing.T) {
-	data := strings.Repeat("aGk=", 200_000)
+	data := strings.Repeat("aGlh", 200_000)
 	image := `{"source":{"data":"` + data + `","media_type":"image/png","type":"base64"},"type":"image"}`
 	file := `{"source":{"data":"` + data + `","media_type":"application/pdf","type":"base64"},"type":"document"}`
 	user := func(block string) string { return `{"content":[` + block + `],"role":"user"}` }
@@ -33,6 +33,13 @@ func TestEstimateOfMedia(t *testing.T) {
 		"as MCP spells it": {user(`{"data":"` + data + `","mimeType":"image/png","type":"image"}`), port.ImageTokens},
 		"as OpenAI does":   {user(`{"image_url":{"url":"data:image/png;base64,` + data + `"},"type":"image_url"}`), port.ImageTokens},
 		"not readable":     {user(`{"source":{"data":"` + data + `","type":"base64"},"type":"image"}`), 30},
+		"audio":            {user(`{"data":"` + data + `","mimeType":"audio/wav","type":"audio"}`), 40},
+		"audio of OpenAI":  {user(`{"input_audio":{"data":"` + data + `","format":"wav"},"type":"input_audio"}`), 40},
+		"a file of OpenAI": {user(`{"file":{"file_data":"` + data + `"},"type":"file"}`), 40},
+		"an input file":    {user(`{"file_data":"` + data + `","type":"input_file"}`), 40},
+		"video":            {user(`{"data":"` + data + `","type":"video"}`), 40},
+		"a resource":       {user(`{"resource":{"blob":"` + data + `"},"type":"resource"}`), 40},
+		"audio, a result":  {user(`{"content":[{"data":"` + data + `","mimeType":"audio/wav","type":"audio"}],"tool_use_id":"a","type":"tool_result"}`), 40},
 		"nothing to read":  {`{"content":"an image of a document","role":"user"}`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

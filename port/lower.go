@@ -40,12 +40,18 @@ type Target struct {
 	Dialect Dialect
 	Port    string // whose blocks go back as they came; empty: the name of the dialect
 	Prefill bool   // the model takes a final assistant message; see Profile
+
+	// Compatible is a model of another provider behind the same wire: it does not
+	// sign what it thinks, and has rules of its own for tools.
+	Compatible bool
 }
 
 // Wire is a request as a provider takes it.
 type Wire struct {
 	Body  json.RawMessage   // canonical: keys sorted, no space; the same request gives the same bytes
 	Names map[string]string // the tool names that had to change: wire name → own name
+
+	Refused []RefusedTool // what was left out, for the request would be refused with it
 }
 
 // Name answers the own name of the tool that the model called by its wire name.
@@ -81,7 +87,7 @@ func Lower(t Target, req *kernel.Request, conf Conf) (Wire, error) {
 	if err != nil {
 		return Wire{}, refuse(err)
 	}
-	return Wire{Body: body.JSON(), Names: l.names.changed()}, nil
+	return Wire{Body: body.JSON(), Names: l.names.changed(), Refused: l.refused}, nil
 }
 
 // refuse says that the request cannot be sent, and that sending it again would
@@ -100,6 +106,8 @@ type lowering struct {
 	tools  []tool
 	choice choice
 	names  *legal
+
+	refused []RefusedTool
 }
 
 func newLowering(t Target, req *kernel.Request, conf Conf) (*lowering, error) {
@@ -211,6 +219,11 @@ func (l *lowering) checkChoice() error {
 		own[i] = t.name
 		if t.name == l.choice.name {
 			return nil
+		}
+	}
+	for _, t := range l.refused {
+		if t.Name == l.choice.name {
+			return fmt.Errorf("request.tool_choice: the tool %q cannot be offered: %s", t.Name, t.Reason)
 		}
 	}
 	switch {

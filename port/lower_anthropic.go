@@ -60,7 +60,7 @@ func (l *lowering) anthropicBlock(p part) json.RawMessage {
 // provider wants it said that text is text.
 func anthropicMedia(p part) json.RawMessage {
 	f := field.Map{"source": p.source, "type": field.Quoted(p.block)}
-	if s, _ := p.origin(); s.Type == "text" && s.MediaType == "" {
+	if s, _ := p.origin(); s.Type == "text" && s.MediaType != "text/plain" {
 		f["source"] = field.Map{"data": field.Quoted(s.Data), "media_type": field.Quoted("text/plain"), "type": field.Quoted("text")}.JSON()
 	}
 	if p.block != "document" {

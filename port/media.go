@@ -1,10 +1,14 @@
 package port
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"mime"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -20,16 +24,96 @@ type mediaSource struct {
 	URL       string `json:"url"`
 }
 
-func (s mediaSource) valid(block string) bool {
-	switch s.Type {
-	case "base64":
-		return s.MediaType != "" && s.Data != ""
-	case "url":
-		return isLink(s.URL)
-	case "text":
-		return block == "document" && !blank(s.Data)
+// imageTypes are the pictures that every provider sees.
+var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// IsImage says whether models see pictures of a media type, spelled as [MediaType]
+// answers it.
+func IsImage(mediaType string) bool { return slices.Contains(imageTypes, mediaType) }
+
+// MediaType answers a media type as providers spell it: in small letters, without
+// parameters, and a JPEG by its name.
+func MediaType(given string) string {
+	kind, _, _ := strings.Cut(strings.ToLower(given), ";")
+	if kind = strings.TrimSpace(kind); kind == "image/jpg" || kind == "image/pjpeg" {
+		return "image/jpeg"
 	}
-	return false
+	return kind
+}
+
+// fault answers why no provider takes the source of a block, or nothing.
+func (s mediaSource) fault(block string) string {
+	switch {
+	case s.Type == "text" && block == "document" && !blank(s.Data), s.Type == "url" && isLink(s.URL):
+		return ""
+	case s.Type != "base64":
+		return "want an image or a document with source = { type = \"base64\", media_type, data } or { type = \"url\", url }"
+	case s.MediaType == "":
+		return mediaSource{}.fault(block)
+	case block == "image" && !IsImage(s.MediaType):
+		return fmt.Sprintf("got the media type %q, want one of %s", s.MediaType, field.List(imageTypes))
+	}
+	if !isBase64(s.Data) {
+		return "got data that is not base64"
+	}
+	return ""
+}
+
+// isBase64 says whether data may be base64, without decoding megabytes of it.
+func isBase64(data string) bool {
+	if len(data)%4 != 0 || strings.Trim(data, "=") == "" {
+		return false
+	}
+	for i := range len(data) {
+		switch c := data[i]; {
+		case 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '+', c == '/', c == '=':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// tidy answers a source as providers spell it, where it says the same in other
+// words: base64 with line ends, without its padding, or as a data URL; text in
+// base64.
+func (s mediaSource) tidy(block string) mediaSource {
+	if s.Type != "base64" {
+		return s
+	}
+	if head, data, found := strings.Cut(s.Data, ";base64,"); found && strings.HasPrefix(head, "data:") {
+		s.Data = data
+	}
+	s.MediaType, s.Data = MediaType(s.MediaType), unbroken(s.Data)
+	if block == "document" && strings.HasPrefix(s.MediaType, "text/") {
+		if text, err := base64.StdEncoding.DecodeString(s.Data); err == nil && utf8.Valid(text) {
+			return mediaSource{Type: "text", MediaType: "text/plain", Data: string(text)}
+		}
+	}
+	return s
+}
+
+// unbroken answers base64 on one line, with its padding.
+func unbroken(data string) string {
+	if strings.ContainsAny(data, " \t\r\n") {
+		data = strings.Join(strings.Fields(data), "")
+	}
+	if short := len(data) % 4; short > 1 && !strings.HasSuffix(data, "=") {
+		data += strings.Repeat("=", 4-short)
+	}
+	return data
+}
+
+// json answers s as a block holds it.
+func (s mediaSource) json() json.RawMessage {
+	if s.Type == "base64" {
+		return base64Source(s.MediaType, s.Data)
+	}
+	f := field.Map{"data": field.Quoted(s.Data), "type": field.Quoted(s.Type)}
+	if s.MediaType != "" {
+		f["media_type"] = field.Quoted(s.MediaType)
+	}
+	return f.JSON()
 }
 
 // isMedia says whether b is an image or a document that every dialect knows.
@@ -38,7 +122,7 @@ func isMedia(b wireBlock) bool {
 		return false
 	}
 	var s mediaSource
-	return jsonv2.Unmarshal(b.Source, &s) == nil && s.valid(b.Type)
+	return jsonv2.Unmarshal(b.Source, &s) == nil && s.fault(b.Type) == ""
 }
 
 // foreignMedia is a block of an image as MCP spells it, with its bytes beside the
@@ -55,23 +139,41 @@ type foreignMedia struct {
 // media answers the kind and the source of a block that is an image or a
 // document in one of the spellings that scripts have it from, or nothing.
 func media(raw json.RawMessage) (block string, source json.RawMessage) {
-	var f foreignMedia
-	if json.Unmarshal(raw, &f) != nil {
+	block, source, fault := readMedia(raw)
+	if fault != "" || source == nil {
 		return "", nil
 	}
-	var s mediaSource
-	_ = json.Unmarshal(f.Source, &s)
-	switch {
-	case isMedia(wireBlock{Type: f.Type, Source: f.Source}):
-		return f.Type, json.RawMessage(f.Source)
-	case (f.Type == "image" || f.Type == "document") && s.Type == "url":
-		return f.Type, urlSource(s.URL)
-	case (f.Type == "image" || f.Type == "document") && f.Data != "" && f.MimeType+f.MediaType != "":
-		return f.Type, base64Source(f.MimeType+f.MediaType, f.Data)
-	case f.Type == "image_url":
-		return "image", urlSource(f.url())
+	return block, source
+}
+
+// readMedia answers a block as media does, with what is wrong with its source.
+func readMedia(raw json.RawMessage) (block string, source json.RawMessage, fault string) {
+	var f foreignMedia
+	if json.Unmarshal(raw, &f) != nil {
+		return "", nil, ""
 	}
-	return "", nil
+	if block, source = f.Type, json.RawMessage(f.Source); f.Type == "image_url" {
+		block, source = "image", urlSource(f.url())
+	} else if f.Type != "image" && f.Type != "document" {
+		return "", nil, ""
+	} else if len(f.Source) == 0 && f.Data != "" {
+		source = base64Source(f.MimeType+f.MediaType, f.Data)
+	}
+	var given mediaSource
+	if jsonv2.Unmarshal(source, &given) != nil {
+		return "", nil, ""
+	}
+	if given.Type == "url" && !isLink(given.URL) {
+		if source = urlSource(given.URL); source == nil {
+			return "", nil, ""
+		}
+		_ = json.Unmarshal(source, &given)
+	}
+	s := given.tidy(block)
+	if s != given {
+		source = s.json()
+	}
+	return block, source, s.fault(block)
 }
 
 func (f foreignMedia) url() string {
@@ -107,19 +209,42 @@ func urlSource(url string) json.RawMessage {
 	return nil
 }
 
-// legible answers a block as it is, and a large one that was to be a medium and
-// cannot be read as one, or sent, as the words that say so: its bytes are no text
-// for a model.
+// legible answers a block as it is, and one that was to be a medium and cannot be
+// read as one, or sent, as the words that say so: its bytes are no text for a
+// model.
 func legible(raw json.RawMessage) json.RawMessage {
 	var b struct {
 		Type string `json:"type"`
 	}
-	if len(raw) < 1<<10 || field.KindOf(raw) != '{' || json.Unmarshal(raw, &b) != nil {
+	if field.KindOf(raw) != '{' || json.Unmarshal(raw, &b) != nil {
 		return raw
 	}
 	switch b.Type {
 	case "image", "image_url", "input_image", "document", "audio", "input_audio", "file", "input_file", "video", "resource", "inline_data":
-		return field.Quoted(fmt.Sprintf("[a block of type %s that cannot be sent: want an image or a document with source = { type = \"base64\", media_type, data } or { type = \"url\", url }]", b.Type))
+		_, source, fault := readMedia(raw)
+		if source == nil {
+			fault = mediaSource{}.fault("")
+		}
+		if len(raw) < 1<<10 && (source == nil || !bytes.Contains(source, []byte(`"base64"`))) {
+			return raw // nothing but words is in it
+		}
+		return unsent(b.Type, fault)
 	}
 	return raw
+}
+
+// unsent says that a medium is not shown.
+func unsent(block, fault string) json.RawMessage {
+	return field.Quoted(fmt.Sprintf("[a block of type %s that cannot be sent: %s]", block, fault))
+}
+
+// mediaFault answers why the provider of t does not take a medium that another
+// one does, or nothing.
+func (t Target) mediaFault(block string, source json.RawMessage) string {
+	var s mediaSource
+	_ = json.Unmarshal(source, &s)
+	if t.Dialect == Anthropic && block == "document" && s.Type == "base64" && s.MediaType != "application/pdf" {
+		return fmt.Sprintf("got the media type %q, want \"application/pdf\" or a source of type \"text\"", s.MediaType)
+	}
+	return ""
 }

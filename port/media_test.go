@@ -81,3 +81,42 @@ func TestAnImageThatCannotBeRead(t *testing.T) {
 		require.Contains(t, bodyWith(t, target, `{"content":[{"type":"document","title":"minutes"}],"role":"user"}`), `minutes`)
 	}
 }
+
+// What says the same in other words is sent as providers spell it.
+func TestMediaAsProvidersSpellThem(t *testing.T) {
+	said := func(block string) string { return `{"content":[` + block + `],"role":"user"}` }
+	of := func(kind, data string) string {
+		return said(`{"source":{"data":"` + data + `","media_type":"` + kind + `","type":"base64"},"type":"image"}`)
+	}
+	for _, target := range dialects {
+		jpeg, png := bodyWith(t, target, of("image/jpeg", "aGkh")), bodyWith(t, target, of("image/png", "aGk="))
+		require.Equal(t, jpeg, bodyWith(t, target, of("image/jpg", "aGkh")))
+		require.Equal(t, jpeg, bodyWith(t, target, of("IMAGE/JPEG; q=1", "aG\\nkh\\n")))
+		require.Equal(t, png, bodyWith(t, target, of("image/png", "data:image/png;base64,aGk=")))
+		require.Equal(t, png, bodyWith(t, target, of("image/png", "aGk")))
+		text := said(`{"source":{"data":"aGk=","media_type":"text/csv","type":"base64"},"type":"document"}`)
+		require.Contains(t, bodyWith(t, target, text), `"hi"`)
+	}
+}
+
+// What no provider takes is named and not sent.
+func TestMediaThatNobodyTakes(t *testing.T) {
+	block := func(kind, media, data string) string {
+		return `{"source":{"data":"` + data + `","media_type":"` + media + `","type":"base64"},"type":"` + kind + `"}`
+	}
+	for b, want := range map[string]string{
+		block("image", "image/svg+xml", "aGkh"):                 `cannot be sent: got the media type \"image/svg+xml\", want one of image/png, image/jpeg, image/gif, image/webp]`,
+		block("image", "application/pdf", "aGkh"):               `got the media type \"application/pdf\"`,
+		block("image", "image/png", "not base64!"):              "got data that is not base64",
+		`{"data":"aGkh","mimeType":"image/bmp","type":"image"}`: `got the media type \"image/bmp\"`,
+	} {
+		for _, target := range dialects {
+			body := bodyWith(t, target, `{"content":[`+b+`],"role":"user"}`)
+			require.Contains(t, body, want)
+			require.NotContains(t, body, "aGkh")
+		}
+	}
+	word := `{"content":[` + block("document", "application/msword", "aGkh") + `],"role":"user"}`
+	require.Contains(t, bodyWith(t, dialects[0], word), `got the media type \"application/msword\", want \"application/pdf\"`)
+	require.Contains(t, bodyWith(t, dialects[1], word), "aGkh")
+}

@@ -175,6 +175,9 @@ func (l *lowering) part(raw json.RawMessage, role, at string) []part {
 		return nil
 	}
 	if block, source := media(raw); source != nil {
+		if fault := l.target.mediaFault(block, source); fault != "" {
+			return said(unsent(block, fault), at)
+		}
 		return []part{{kind: mediaPart, at: at, block: block, source: source, raw: raw}}
 	}
 	return said(legible(raw), at)
@@ -192,7 +195,7 @@ func (l *lowering) owns(b wireBlock) bool {
 	case Responses:
 		return b.fitsResponses()
 	}
-	return b.whole()
+	return b.whole(l.target)
 }
 
 // own answers a block that the target's own model said.
@@ -212,8 +215,8 @@ func (l *lowering) own(b wireBlock, raw json.RawMessage, at string) []part {
 }
 
 // whole says whether a provider takes its own block back: thinking that was cut
-// has no signature yet, and media are not for answers.
-func (b wireBlock) whole() bool {
+// has no signature yet, where the model signs, and media are not for answers.
+func (b wireBlock) whole(t Target) bool {
 	if b.Provider.kept() { // a provider may write what no provider takes back
 		return jsontext.Value(b.Provider.Raw).IsValid()
 	}
@@ -221,7 +224,7 @@ func (b wireBlock) whole() bool {
 	case "text":
 		return b.Text != nil && !blank(*b.Text)
 	case "thinking":
-		return b.Signature != ""
+		return b.Signature != "" || t.Compatible && b.Thinking != ""
 	case "", "image", "document":
 		return false
 	}

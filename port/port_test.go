@@ -97,6 +97,7 @@ func TestClassify(t *testing.T) {
 		{port.Failure{Status: 425}, kernel.Overloaded, 0},
 		{port.Failure{Status: 422}, kernel.InvalidRequest, 0},
 		{port.Failure{Status: 401}, kernel.Auth, 0},
+		{port.Failure{Status: 402}, kernel.Auth, 0},
 		{port.Failure{Status: 403}, kernel.Auth, 0},
 		{port.Failure{Status: 429, RetryAfter: "7"}, kernel.RateLimited, 7},
 		{port.Failure{Status: 429, RetryAfter: "0.5"}, kernel.RateLimited, 0.5},

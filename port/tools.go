@@ -3,6 +3,9 @@ package port
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -27,6 +30,10 @@ func (l *lowering) readTools(raws []json.RawMessage) error {
 		if err != nil {
 			return err
 		}
+		if reason := l.target.refuses(t); reason != "" {
+			l.refused = append(l.refused, RefusedTool{t.name, reason})
+			continue
+		}
 		l.tools = append(l.tools, t)
 	}
 	sort.SliceStable(l.tools, func(i, j int) bool { return l.tools[i].name < l.tools[j].name })
@@ -42,6 +49,35 @@ func (l *lowering) readTools(raws []json.RawMessage) error {
 		l.names.same(t.name)
 	}
 	return nil
+}
+
+// RefusedTool is a tool that its provider would refuse the whole request for.
+type RefusedTool struct{ Name, Reason string }
+
+// propertyName is what Anthropic takes for the name of an argument.
+var propertyName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+
+// refuses answers why the provider of t takes no request with this tool, or
+// nothing. A server that only resembles it has no such rule.
+func (t Target) refuses(tool tool) string {
+	if t.Dialect != Anthropic || t.Compatible {
+		return ""
+	}
+	return nameFault(tool.schema)
+}
+
+// nameFault names an argument that Anthropic does not take, the first in order.
+func nameFault(schema []byte) string {
+	var top struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	_ = json.Unmarshal(schema, &top)
+	for _, name := range slices.Sorted(maps.Keys(top.Properties)) {
+		if !propertyName.MatchString(name) {
+			return fmt.Sprintf("input_schema.properties: got the name %q, want 1 to 64 letters, digits, _, . or -", name)
+		}
+	}
+	return ""
 }
 
 func readTool(at string, raw json.RawMessage) (tool, error) {
@@ -93,7 +129,7 @@ func (t *tool) setSchema(raw json.RawMessage) error {
 	if field.KindOf(top["properties"]) != '{' {
 		top["properties"] = json.RawMessage(`{}`)
 	}
-	t.schema = top.JSON()
+	t.schema = withItems(top.JSON())
 	return nil
 }
 

@@ -1,6 +1,7 @@
 -- ports.replay: a recorded session as a port.
 
 local knl, ports = require("knl"), require("ports")
+local policy, std = require("policy"), require("std")
 local supervisor = require("supervisor")
 
 local function bad(text, fn)
@@ -98,5 +99,38 @@ describe("ports.replay", function()
     bad('session "nosuch" is not in this store',
       function() ports.replay{ session = "nosuch" } end)
     bad('(did you mean "session"?)', function() ports.replay{ sesion = "x" } end)
+  end)
+
+  it("cuts a window where the recorded run did, and ends its budget where it ended", function()
+    local counts = {} -- a port whose model has a small window, and long tokens
+    function counts:count(request)
+      return math.floor(#std.json.encode(request.messages) / 2)
+    end
+    function counts:profile()
+      return { context_window = 1300, max_output = 300 }
+    end
+    local function run(port, counter)
+      local s = knl.open{ store = "mem", budget = { amount = 6000, tag = "tokens" } }
+      local device = knl.device{ llm = port:open(), cost = policy.tokens{ port = counter },
+        fold = (policy.window{ fit = { port = counter } }) }
+      local said = {}
+      for i = 1, 20 do
+        s:append{ kind = "msg_user", data = { content = i .. (" more"):rep(40 + i * 7 % 30) } }
+        local o = knl.beat(s, device)
+        said[i] = o.status .. " " .. (o.reason or o.detail and o.detail.message or "")
+        if o.status ~= "ok" then
+          break
+        end
+      end
+      return s, said
+    end
+    local recorded, said = run(ports.script(function()
+      return { text = ("word "):rep(30) }
+    end), counts)
+    assert.is_true(#recorded:scan{ kinds = { "llm_response" } } > 6)
+    assert.matches("^stopped budget", said[#said])
+    local replay = ports.replay{ session = recorded }
+    local _, again = run(replay, replay)
+    assert.same(said, again)
   end)
 end)

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,7 +30,6 @@ type message struct {
 	StopReason  string            `json:"stop_reason"`
 	StopDetails stopDetails       `json:"stop_details"`
 	Usage       usage             `json:"usage"`
-	Error       wireError         `json:"error"`
 }
 
 type stopDetails struct {
@@ -37,9 +37,27 @@ type stopDetails struct {
 	Explanation string `json:"explanation"`
 }
 
+// isStream says whether an answer comes in pieces. Some servers call a stream
+// text/plain, or nothing: then it begins as one.
 func isStream(res *http.Response) bool {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("content-type"))
-	return kind == "text/event-stream"
+	switch kind {
+	case "text/event-stream":
+		return true
+	case "application/json":
+		return false
+	}
+	body := bufio.NewReader(res.Body)
+	res.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, res.Body}
+	begin, _ := body.Peek(len("event:"))
+	if text := string(begin); !strings.HasPrefix(text, "event:") && !strings.HasPrefix(text, "data:") {
+		return false
+	}
+	res.Header.Set("content-type", "text/event-stream") // the client chooses its decoder by it
+	return true
 }
 
 // whole reads an answer that came in one piece.
@@ -56,7 +74,7 @@ func (r *reader) whole(res *http.Response) (*kernel.Answer, error) {
 	case !field.Lenient(body, &m) || m.Type == "":
 		return nil, wire.Unreadable("the server answered what is no message of the Messages API", string(body))
 	case m.Type == "error":
-		return nil, inside(m.Error)
+		return nil, inside(errorIn(body))
 	}
 	a, err := r.answer(&m)
 	if err == nil {
@@ -217,6 +235,21 @@ func (u *usage) UnmarshalJSON(raw []byte) error {
 	type plain usage
 	_ = json.Unmarshal(raw, (*plain)(u))
 	return nil
+}
+
+// over lays what the end of a stream counted over what its beginning did. A proxy
+// says 0 at the end of what it counted at the beginning.
+func (u *usage) over(raw json.RawMessage) {
+	was := *u
+	_ = u.UnmarshalJSON(raw)
+	for _, c := range []struct {
+		is  *wire.Counter
+		was wire.Counter
+	}{{&u.Input, was.Input}, {&u.Output, was.Output}, {&u.CacheRead, was.CacheRead}, {&u.CacheWrite, was.CacheWrite}} {
+		if *c.is == 0 {
+			*c.is = c.was
+		}
+	}
 }
 
 // counters answers the kernel's disjoint counters, which the provider's are

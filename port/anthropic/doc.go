@@ -12,7 +12,8 @@
 //     package owns: stream, the cache marks, and the thinking, the effort and the
 //     knobs of sampling that the model takes. The same request gives the same body.
 //  3. An answer is whole or it is an error. A stream counts when its message_stop
-//     came and every block was closed; until then nothing but deltas leaves.
+//     came and every block was closed, or when it said why the model stopped and
+//     was closed; until then nothing but deltas leaves.
 //  4. Text and calls are in the neutral form. Every other block is kept as the
 //     provider wrote it, with a bag; streamed blocks are put together member by
 //     member, and blocks without deltas stay byte for byte.

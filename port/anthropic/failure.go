@@ -29,6 +29,20 @@ func (e *wireError) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// errorIn reads an error that came with status 200. Some gateways write its words
+// beside the type.
+func errorIn(body []byte) wireError {
+	var said struct {
+		Error   wireError       `json:"error"`
+		Message json.RawMessage `json:"message"`
+	}
+	_ = field.Lenient(body, &said)
+	if said.Error == (wireError{}) {
+		said.Error.Message = field.Plain(said.Message)
+	}
+	return said.Error
+}
+
 // spoken answers the provider's word and its message. A body that is no error
 // of the provider's, a page of a proxy say, is quoted as far as a line goes.
 func spoken(api *sdk.Error) (code, message string) {

@@ -36,10 +36,13 @@ func (m *model) request(req *kernel.Request) (*request, error) {
 
 // fitted answers the body of req without what only a call has.
 func (m *model) fitted(req *kernel.Request) (port.Wire, field.Map, error) {
-	target := port.Target{Dialect: port.Anthropic, Port: Name, Prefill: m.family.prefill}
+	target := port.Target{Dialect: port.Anthropic, Port: Name, Prefill: m.family.prefill, Compatible: !m.family.ours}
 	wire, err := port.Lower(target, req, m.prepared(req))
 	if err != nil {
 		return port.Wire{}, nil, err
+	}
+	for _, t := range wire.Refused {
+		m.port.warn("%s: the tool %q is not offered to %s: %s", Name, t.Name, m.conf.Model, t.Reason)
 	}
 	top := field.Map{}
 	if err := json.Unmarshal(wire.Body, &top); err != nil {

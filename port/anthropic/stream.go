@@ -23,7 +23,6 @@ type event struct {
 	Block   json.RawMessage `json:"content_block"`
 	Delta   json.RawMessage `json:"delta"`
 	Usage   json.RawMessage `json:"usage"`
-	Error   wireError       `json:"error"`
 }
 
 // growing is a message while it streams.
@@ -32,11 +31,13 @@ type growing struct {
 	reader *reader
 	blocks []*growingBlock
 	begun  bool
+	said   bool // message_delta said why the model stopped
 	ended  bool
 }
 
-// stream reads an answer that comes in pieces. Only one that ends with its
-// message_stop and every block closed is an answer.
+// stream reads an answer that comes in pieces. One is whole that ended with its
+// message_stop, or that said why the model stopped and then was closed: what
+// follows that says nothing. A block that has no end of its own then has it there.
 func (r *reader) stream(res *http.Response) (*kernel.Answer, error) {
 	events := ssestream.NewDecoder(res)
 	g := &growing{reader: r}
@@ -48,13 +49,13 @@ func (r *reader) stream(res *http.Response) (*kernel.Answer, error) {
 	switch err := events.Err(); {
 	case errors.Is(err, bufio.ErrTooLong), errors.Is(err, wire.ErrTooLong):
 		return nil, wire.ErrTooLong
-	case !g.ended:
+	case !g.ended && (!g.said || err != nil && r.ctx.Err() != nil):
 		return nil, r.cut(err)
 	}
 	g.Content = nil
-	for i, b := range g.blocks {
-		if !b.closed {
-			return nil, wire.Cut(fmt.Errorf("block %d has no end", i))
+	for _, b := range g.blocks {
+		if !b.closed && !g.said {
+			return nil, wire.Cut(fmt.Errorf("block %d has no end", b.index))
 		}
 		g.Content = append(g.Content, b.json())
 	}
@@ -64,7 +65,7 @@ func (r *reader) stream(res *http.Response) (*kernel.Answer, error) {
 // take reads one event. An event of a kind that nobody knows says nothing.
 func (g *growing) take(e ssestream.Event) error {
 	data := strings.TrimSpace(string(e.Data))
-	if data == "" {
+	if data == "" || data == "[DONE]" { // the mark of another wire, which proxies add
 		return nil
 	}
 	var ev event
@@ -76,7 +77,7 @@ func (g *growing) take(e ssestream.Event) error {
 	}
 	switch ev.Type {
 	case "error":
-		return inside(ev.Error)
+		return inside(errorIn([]byte(data)))
 	case "message_start":
 		return g.start(&ev)
 	case "content_block_start":
@@ -101,11 +102,13 @@ func (g *growing) start(ev *event) error {
 	return nil
 }
 
+// open begins a block. Proxies number them from 1, and leave out those that they
+// do not show; each has a number of its own.
 func (g *growing) open(ev *event) error {
-	if !g.begun || ev.Index != len(g.blocks) {
-		return broken(ev.Type, fmt.Sprintf("for block %d, want block %d", ev.Index, len(g.blocks)))
+	if !g.begun || ev.Index < 0 || g.find(ev.Index) != nil {
+		return broken(ev.Type, fmt.Sprintf("for block %d, want one behind message_start with a number of its own", ev.Index))
 	}
-	b := &growingBlock{texts: map[string]*strings.Builder{}}
+	b := &growingBlock{index: ev.Index, texts: map[string]*strings.Builder{}, halves: map[string]*field.Halves{}}
 	if json.Unmarshal(ev.Block, &b.start) != nil || b.start == nil {
 		return broken(ev.Type, "without a block")
 	}
@@ -114,12 +117,22 @@ func (g *growing) open(ev *event) error {
 	return nil
 }
 
+func (g *growing) find(index int) *growingBlock {
+	for _, b := range g.blocks {
+		if b.index == index {
+			return b
+		}
+	}
+	return nil
+}
+
 // at answers the open block that an event is about.
 func (g *growing) at(ev *event) (*growingBlock, error) {
-	if ev.Index < 0 || ev.Index >= len(g.blocks) || g.blocks[ev.Index].closed {
+	b := g.find(ev.Index)
+	if b == nil || b.closed {
 		return nil, broken(ev.Type, fmt.Sprintf("for block %d, which is not open", ev.Index))
 	}
-	return g.blocks[ev.Index], nil
+	return b, nil
 }
 
 func (g *growing) grow(ev *event) error {
@@ -131,9 +144,9 @@ func (g *growing) grow(ev *event) error {
 	if json.Unmarshal(ev.Delta, &delta) != nil {
 		return broken(ev.Type, "without a delta")
 	}
-	b.grow(delta)
+	pieces := b.grow(delta)
 	for _, kind := range []string{"text", "thinking"} {
-		if piece := textOf(delta[kind]); piece != "" {
+		if piece := pieces[kind]; piece != "" {
 			g.reader.on(kernel.Delta{Kind: kind, Text: piece})
 		}
 	}
@@ -156,7 +169,9 @@ func (g *growing) end(ev *event) error {
 	if ev.Delta != nil && !field.Lenient(ev.Delta, &g.message) {
 		return broken(ev.Type, "that cannot be read")
 	}
-	return g.Usage.UnmarshalJSON(ev.Usage)
+	g.said = g.said || g.StopReason != ""
+	g.Usage.over(ev.Usage)
+	return nil
 }
 
 func broken(kind, how string) error {
@@ -165,9 +180,11 @@ func broken(kind, how string) error {
 
 // growingBlock is a block and what its deltas add to it.
 type growingBlock struct {
+	index     int
 	raw       json.RawMessage // as it began
 	start     field.Map
 	texts     map[string]*strings.Builder // member → what was added
+	halves    map[string]*field.Halves    // member → the half of a character that its last piece ended with
 	input     strings.Builder
 	citations []json.RawMessage
 	changed   bool
@@ -175,22 +192,35 @@ type growingBlock struct {
 }
 
 // grow adds a delta. Its texts go behind the block's own of the same name, so
-// that a kind of delta that came later than this code is read as well.
-func (b *growingBlock) grow(delta field.Map) {
+// that a kind of delta that came later than this code is read as well. The
+// estimate of a thought's tokens is about the stream and no part of the block.
+// It answers the pieces of text by their names.
+func (b *growingBlock) grow(delta field.Map) map[string]string {
 	b.changed = true
+	pieces := map[string]string{}
 	for key, value := range delta {
 		switch {
-		case key == "type":
+		case key == "type", key == "estimated_tokens":
 		case key == "partial_json":
-			b.input.WriteString(textOf(value))
+			b.input.WriteString(b.piece(key, value))
 		case key == "citation":
 			b.citations = append(b.citations, value)
 		case field.KindOf(value) == '"':
-			b.add(key, textOf(value))
+			pieces[key] = b.piece(key, value)
+			b.add(key, pieces[key])
 		default:
 			b.start[key] = value
 		}
 	}
+	return pieces
+}
+
+// piece answers the text of a piece of a member.
+func (b *growingBlock) piece(key string, value json.RawMessage) string {
+	if b.halves[key] == nil {
+		b.halves[key] = &field.Halves{}
+	}
+	return b.halves[key].Text(value)
 }
 
 func (b *growingBlock) add(key, piece string) {
@@ -206,6 +236,13 @@ func (b *growingBlock) add(key, piece string) {
 func (b *growingBlock) json() json.RawMessage {
 	if !b.changed {
 		return b.raw
+	}
+	for key, half := range b.halves {
+		if key == "partial_json" {
+			b.input.WriteString(half.Rest())
+		} else {
+			b.add(key, half.Rest())
+		}
 	}
 	for key, text := range b.texts {
 		b.start[key] = field.Quoted(text.String())

@@ -23,6 +23,8 @@ func (m *model) asked(req *kernel.Request) (*asked, error) {
 	if err := json.Unmarshal(lowered.Body, &body); err != nil {
 		panic("BUG: a lowered body is no object: " + err.Error())
 	}
+	m.giveBack(body, req)
+	m.mark(body)
 	conf, err := m.conf.For(req)
 	if err == nil {
 		err = m.adapt(body, conf.Thinking)
@@ -163,40 +165,59 @@ func (m *model) efforts() string {
 	if m.server.dialect.name != Name {
 		return m.server.dialect.efforts
 	}
-	name := strings.TrimPrefix(m.conf.Model, "ft:")
+	name := origin(m.conf.Model)
 	for _, e := range effortsOf {
-		if strings.HasPrefix(name, e.begins) && strings.Contains(name, e.holds) {
+		if e.fits(name) {
 			return e.taken
 		}
 	}
 	panic("BUG: the last row takes every name")
 }
 
+// family are the models whose names begin so, and hold that.
+type family struct{ begins, holds string }
+
+func (f family) fits(name string) bool {
+	return strings.HasPrefix(name, f.begins) && strings.Contains(name, f.holds)
+}
+
+// origin answers what a fine-tuned model was made of, "gpt-4o" of "ft:gpt-4o:acme",
+// and the name of another as it is.
+func origin(name string) string {
+	if tuned, is := strings.CutPrefix(name, "ft:"); is {
+		name, _, _ = strings.Cut(tuned, ":")
+	}
+	return name
+}
+
 // effortsOf lists what OpenAI's models take for an effort; the first row that fits
 // a name counts. A name that says nothing is taken for a new model's.
-var effortsOf = []struct{ begins, holds, taken string }{
-	{"gpt-3", "", ""},
-	{"gpt-4", "", ""},
-	{"chatgpt-", "", ""},
-	{"gpt-5", "-chat", ""},
-	{"o1-mini", "", ""},
-	{"o1-preview", "", ""},
-	{"o", "-deep-research", "medium"},
-	{"o1", "", "low medium high"},
-	{"o3", "", "low medium high"},
-	{"o4", "", "low medium high"},
-	{"codex-", "", "low medium high"},
-	{"computer-use", "", "low medium high"},
-	{"gpt-5-pro", "", "high"},
-	{"gpt-5.", "-pro", "medium high xhigh"},
-	{"gpt-5.", "-codex-max", "low medium high xhigh"},
-	{"gpt-5-codex", "", "low medium high"},
-	{"gpt-5.1-codex", "", "low medium high"},
-	{"gpt-5.", "-codex", "low medium high xhigh"},
-	{"gpt-5.1", "", "none low medium high"},
-	{"gpt-5.", "", "none low medium high xhigh"},
-	{"gpt-5", "", "minimal low medium high"},
-	{"", "", "none low medium high xhigh"},
+var effortsOf = []struct {
+	family
+	taken string
+}{
+	{family{"gpt-3", ""}, ""},
+	{family{"gpt-4", ""}, ""},
+	{family{"chatgpt-", ""}, ""},
+	{family{"gpt-5", "-chat"}, ""},
+	{family{"o1-mini", ""}, ""},
+	{family{"o1-preview", ""}, ""},
+	{family{"o", "-deep-research"}, "medium"},
+	{family{"o1", ""}, "low medium high"},
+	{family{"o3", ""}, "low medium high"},
+	{family{"o4", ""}, "low medium high"},
+	{family{"codex-", ""}, "low medium high"},
+	{family{"computer-use", ""}, "low medium high"},
+	{family{"gpt-5-pro", ""}, "high"},
+	{family{"gpt-5.", "-pro"}, "medium high xhigh"},
+	{family{"gpt-5.", "-codex-max"}, "low medium high xhigh"},
+	{family{"gpt-5-codex", ""}, "low medium high"},
+	{family{"gpt-5.1-codex", ""}, "low medium high"},
+	{family{"gpt-5.", "-codex"}, "low medium high xhigh"},
+	{family{"gpt-5.1", ""}, "none low medium high"},
+	{family{"gpt-5.", ""}, "none low medium high xhigh"},
+	{family{"gpt-5", ""}, "minimal low medium high"},
+	{family{"", ""}, "none low medium high xhigh"},
 }
 
 // offers answers whether a tool of body is called so, or begins so.

@@ -15,20 +15,25 @@ type callPiece struct {
 	Index    json.RawMessage `json:"index"` // a number; some write it as text
 	ID       json.RawMessage `json:"id"`    // text; some write a number
 	Function function        `json:"function"`
+	aside
 }
 
 // function is what a call is of.
 type function struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"` // text; some write the object
+	aside
 }
 
 // arguments answers the text of the arguments.
-func (f *function) arguments() string {
+func (f *function) arguments() string { return f.joined(new(field.Halves)) }
+
+// joined answers it as the next piece of a call.
+func (f *function) joined(h *field.Halves) string {
 	if raw := f.Arguments; field.KindOf(raw) != '"' && isSet(raw) {
 		return string(raw)
 	}
-	return field.Plain(f.Arguments)
+	return h.Text(f.Arguments)
 }
 
 // call is a tool call that grows.
@@ -37,6 +42,8 @@ type call struct {
 	id, name  string
 	chunk     int // the one that it was last heard of in
 	arguments strings.Builder
+	cut       field.Halves
+	beside    asides
 }
 
 // calls are the tool calls of an answer, in the order in which they began.
@@ -80,19 +87,21 @@ func pieceOf(raw json.RawMessage) (p callPiece, ok bool) {
 
 func (c *calls) begin(p callPiece) {
 	one := &call{index: field.Plain(p.Index), id: field.Plain(p.ID), name: p.Function.Name, chunk: c.chunk}
-	one.arguments.WriteString(p.Function.arguments())
+	one.arguments.WriteString(p.Function.joined(&one.cut))
+	one.beside.take(p)
 	c.list = append(c.list, one)
 }
 
 func (c *call) grow(p callPiece, chunk int) {
 	c.chunk = chunk
+	c.beside.take(p)
 	if c.id == "" {
 		c.id = field.Plain(p.ID)
 	}
 	if name := p.Function.Name; name != c.name && (c.name == "" || c.arguments.Len() == 0) {
 		c.name += name // a name in pieces; one that is repeated is the same
 	}
-	c.growArguments(p.Function.arguments())
+	c.growArguments(p.Function.joined(&c.cut))
 }
 
 // growArguments adds a piece. True arguments take the place of those that a server
@@ -180,7 +189,7 @@ func (c *calls) isAnother(one *call, p callPiece) bool {
 	id, name, had := field.Plain(p.ID), p.Function.Name, one.arguments.String()
 	switch {
 	case id != "" && one.id != "" && id != one.id:
-		return true
+		return !one.isCut(p)
 	case field.Plain(p.Index) == "" && one.chunk == c.chunk:
 		return true // of one list
 	case !isComplete(had):
@@ -191,6 +200,15 @@ func (c *calls) isAnother(one *call, p callPiece) bool {
 		return false
 	}
 	return strings.TrimSpace(p.Function.arguments()) != ""
+}
+
+// isCut says whether a piece with another id can only be more of the call, which a few
+// servers give a new one in each piece: the call has the same number and name, its
+// arguments are not whole, and the piece begins none.
+func (c *call) isCut(p callPiece) bool {
+	had, more := c.arguments.String(), strings.TrimSpace(p.Function.arguments())
+	same := c.index != "" && c.index == field.Plain(p.Index) && c.name == p.Function.Name
+	return same && !isNothing(had) && !isComplete(had) && more != "" && !strings.HasPrefix(more, "{")
 }
 
 // isNothing says whether arguments are none, however that is written.
@@ -233,10 +251,13 @@ func isComplete(arguments string) bool {
 // block answers the call in the neutral form.
 func (c *call) block(a *asked) json.RawMessage {
 	block := field.Map{
-		"input": inputOf(c.arguments.String()), "name": field.Quoted(a.names.Name(c.name)), "type": field.Quoted("tool_use"),
+		"input": inputOf(c.arguments.String() + c.cut.Rest()), "name": field.Quoted(a.names.Name(c.name)), "type": field.Quoted("tool_use"),
 	}
 	if c.id != "" {
 		block["id"] = field.Quoted(c.id)
+	}
+	if raw := c.beside.raw(); raw != "" {
+		block["provider"] = a.bag(field.Map{"raw": field.Quoted(raw)})
 	}
 	return block.JSON()
 }

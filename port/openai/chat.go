@@ -35,23 +35,25 @@ type chatChoice struct {
 type chatSaid struct {
 	Content          json.RawMessage   `json:"content"` // text, or parts that hold text
 	Refusal          string            `json:"refusal"`
-	Reasoning        string            `json:"reasoning"`
-	ReasoningContent string            `json:"reasoning_content"`
+	Reasoning        json.RawMessage   `json:"reasoning"`
+	ReasoningContent json.RawMessage   `json:"reasoning_content"`
 	ReasoningDetails []json.RawMessage `json:"reasoning_details"`
 	ToolCalls        []json.RawMessage `json:"tool_calls"`
 	FunctionCall     json.RawMessage   `json:"function_call"` // before there were tools; some write both
 }
 
 // text answers the text of the content.
-func (s *chatSaid) text() string {
+func (s *chatSaid) text(h *field.Halves) string {
 	if field.KindOf(s.Content) == '"' {
-		return field.Plain(s.Content)
+		return h.Text(s.Content)
 	}
-	var parts []struct{ Text string }
+	var parts []struct{ Text json.RawMessage }
 	_ = json.Unmarshal(s.Content, &parts)
 	text := ""
 	for _, p := range parts {
-		text += p.Text
+		if field.KindOf(p.Text) == '"' {
+			text += h.Text(p.Text)
+		}
 	}
 	return text
 }
@@ -92,6 +94,14 @@ func readChat(a *asked, res *http.Response) (*kernel.Answer, error) {
 	case c.finish == "":
 		return nil, wire.Cut(nil)
 	}
+	return c.done()
+}
+
+// done answers what there is, unless the server broke it off itself.
+func (c *chatAnswer) done() (*kernel.Answer, error) {
+	if c.finish == noRoom {
+		return nil, &kernel.CallError{Kind: kernel.Overloaded, Message: "the provider broke the answer off: " + noRoom}
+	}
 	return c.answer(), nil
 }
 
@@ -106,7 +116,7 @@ func (c *chatAnswer) whole(res *http.Response) (*kernel.Answer, error) {
 	if !c.chosen {
 		return nil, wire.Unreadable("the answer has no choice", string(body))
 	}
-	return c.answer(), nil
+	return c.done()
 }
 
 // event takes one event of a stream.
@@ -187,7 +197,7 @@ func (c *chatAnswer) take(choice *chatChoice) {
 // hear takes what is no call.
 func (c *chatAnswer) hear(said *chatSaid, m manner) {
 	c.asked.delta("thinking", c.thought.take(said, m))
-	c.asked.delta("text", c.text.add(said.text(), m))
+	c.asked.delta("text", c.text.add(c.text.joined(said.text, m), m))
 	c.refusal.add(said.Refusal, m)
 }
 
@@ -204,16 +214,31 @@ const (
 type grown struct {
 	strings.Builder
 	pieces int
+	cut    field.Halves
 }
+
+// joined answers a piece as text. All of a text has no other piece that could end its
+// last character.
+func (g *grown) joined(text func(*field.Halves) string, m manner) string {
+	if m == soFar {
+		var h field.Halves
+		return text(&h) + h.Rest()
+	}
+	return text(&g.cut)
+}
+
+// all answers the text when no more of it comes.
+func (g *grown) all() string { return g.String() + g.cut.Rest() }
 
 // add adds what is new in a text, and answers it. A last piece that is all of the
 // pieces before is none: some servers end a stream with all that was in it. Behind
-// one piece nothing shows that, for a model may say a thing twice.
+// one piece nothing shows that, for a model may say a thing twice, and behind one
+// thing that was said again and again neither: the model goes on with it.
 func (g *grown) add(text string, m manner) string {
 	switch {
 	case m == soFar:
 		text = strings.TrimPrefix(text, g.String())
-	case m == atTheEnd && g.pieces > 1 && text == g.String():
+	case m == atTheEnd && g.pieces > 1 && text == g.String() && !repeats(text):
 		text = ""
 	}
 	if text != "" {
@@ -223,13 +248,18 @@ func (g *grown) add(text string, m manner) string {
 	return text
 }
 
+// repeats says whether a text is one shorter text again and again.
+func repeats(text string) bool {
+	return text != "" && strings.Index((text + text)[1:], text) < len(text)-1
+}
+
 // kinds are kinds of things that an answer has.
 type kinds struct{ text, thought, refusal, calls bool }
 
 // note takes down what a delta has.
 func (k *kinds) note(s *chatSaid) {
-	k.text = k.text || s.text() != ""
-	k.thought = k.thought || s.Reasoning+s.ReasoningContent != "" || len(s.ReasoningDetails) > 0
+	k.text = k.text || s.text(new(field.Halves)) != ""
+	k.thought = k.thought || field.Plain(s.Reasoning)+field.Plain(s.ReasoningContent) != "" || len(s.ReasoningDetails) > 0
 	k.refusal = k.refusal || s.Refusal != ""
 	k.calls = k.calls || len(s.ToolCalls) > 0 || s.function() != nil
 }
@@ -241,7 +271,7 @@ func (k *kinds) missing(s chatSaid) chatSaid {
 		s.Content = nil
 	}
 	if k.thought {
-		s.Reasoning, s.ReasoningContent, s.ReasoningDetails = "", "", nil
+		s.Reasoning, s.ReasoningContent, s.ReasoningDetails = nil, nil, nil
 	}
 	if k.refusal {
 		s.Refusal = ""
@@ -263,8 +293,8 @@ func (s *chatSaid) function() []json.RawMessage {
 
 func (c *chatAnswer) answer() *kernel.Answer {
 	blocks := c.thought.blocks(c.asked)
-	if c.text.Len() > 0 {
-		blocks = append(blocks, textBlock(c.text.String()))
+	if text := c.text.all(); text != "" {
+		blocks = append(blocks, textBlock(text))
 	}
 	for _, call := range c.called() {
 		blocks = append(blocks, call.block(c.asked))
@@ -289,18 +319,27 @@ func (c *chatAnswer) called() []*call {
 	return c.legacy.list
 }
 
+// finishes are the words for why a model stopped, in small letters: Gemini's, behind
+// gateways that hand them on, are large. Empty: the answer says it.
+var finishes = map[string]string{
+	"": "", "stop": "", "end_turn": "", "tool_calls": "", "tool_use": "", "function_call": "",
+	"length": "max_tokens", "max_tokens": "max_tokens", "model_length": "max_tokens", // the last is Mistral's for the window
+	"content_filter": "refusal", "safety": "refusal", "recitation": "refusal", // Gemini's, as the next three
+	"blocklist": "refusal", "prohibited_content": "refusal", "spii": "refusal",
+}
+
+// noRoom is DeepSeek's word for an answer that it broke off for want of machines.
+const noRoom = "insufficient_system_resource"
+
 // stop answers the kernel's word for why the model stopped. What it did goes
 // before what it says: calls under "stop" are calls, none under "tool_calls" are
 // none, and a completion as long as it might be was cut.
 func (c *chatAnswer) stop(output int64) string {
-	switch c.finish {
-	case "length":
-		return "max_tokens"
-	case "content_filter":
-		return "refusal"
-	case "stop", "tool_calls", "function_call", "":
-	default:
+	switch word, known := finishes[strings.ToLower(c.finish)]; {
+	case !known:
 		return c.finish
+	case word != "":
+		return word
 	}
 	switch {
 	case c.asked.limit > 0 && output >= c.asked.limit && c.usage != nil:

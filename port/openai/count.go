@@ -39,39 +39,59 @@ type usageDetails struct {
 	Reasoning wire.Counter `json:"reasoning_tokens"`
 }
 
-// usageIn reads usage; nil where a server counted nothing.
+// usageIn reads usage; nil where a server counted nothing, which some write as zeros.
 func usageIn(raw json.RawMessage) *usage {
 	var keys map[string]json.RawMessage
 	var u usage
-	if !field.Lenient(raw, &keys) || len(keys) == 0 || !field.Lenient(raw, &u) {
+	if !field.Lenient(raw, &keys) || !field.Lenient(raw, &u) || u.prompt()+u.output() == 0 {
 		return nil
 	}
 	return &u
 }
 
-// counters answers disjoint counters, whatever the server wrote.
+func (u *usage) prompt() wire.Counter { return u.Prompt + u.Input }
+
+func (u *usage) output() wire.Counter { return u.Completion + u.Output }
+
+// counters answers disjoint counters, whatever the server wrote. What its total has
+// beside the two is what it counted beside them.
 func (u *usage) counters() kernel.Usage {
-	prompt := u.Prompt + u.Input
-	read := min(max(u.PromptOf.Cached, u.InputOf.Cached, u.Hit), prompt)
-	written := min(max(u.PromptOf.Written, u.InputOf.Written), prompt-read)
-	output := u.Completion + u.Output
+	prompt, output := u.prompt(), u.output()
+	read, written := max(u.PromptOf.Cached, u.InputOf.Cached, u.Hit), max(u.PromptOf.Written, u.InputOf.Written)
 	thinking := max(u.Completed.Reasoning, u.OutputOf.Reasoning)
-	if u.Total > 0 && u.Total == prompt+output+thinking { // some count thinking beside the completion
-		output += thinking
+	switch beside := u.Total - prompt - output; {
+	case beside <= 0:
+	case beside == read+written:
+		prompt += beside
+	case beside == thinking:
+		output += beside
+	case thinking == 0: // of Gemini, whose thinking is in the total alone
+		thinking, output = beside, output+beside
 	}
+	read = min(read, prompt)
+	written = min(written, prompt-read)
 	return kernel.Usage{
 		Input: int64(prompt - read - written), Output: int64(output), Thinking: int64(min(thinking, output)),
 		CacheRead: int64(read), CacheWrite: int64(written),
 	}
 }
 
-// usageOf answers the counters of an answer, estimated from bytes where the
-// server counted nothing: what cost something must not look free.
+// usageOf answers the counters of an answer. What the server counted as nothing
+// although it took something is estimated from bytes: what cost something must not
+// look free.
 func (a *asked) usageOf(u *usage, content []byte) kernel.Usage {
-	if a.counted = u != nil; a.counted {
-		return u.counters()
+	var counted kernel.Usage
+	if u != nil {
+		counted = u.counters()
 	}
-	return kernel.Usage{Input: a.size.Tokens(), Output: int64(len(content)+3) / 4}
+	a.counted = u != nil
+	if counted.Input+counted.CacheRead+counted.CacheWrite == 0 {
+		counted.Input, a.counted = a.size.Tokens(), false
+	}
+	if counted.Output == 0 && (u == nil || len(content) > len("[]")) {
+		counted.Output, a.counted = int64(len(content)+3)/4, false
+	}
+	return counted
 }
 
 // measurement is the last prompt that a server counted: its size, and which part
@@ -301,7 +321,7 @@ func vocabularyNamed(name tokenizer.Encoding) vocabulary {
 // vocabularyOf answers the vocabulary of a model; what is not known to be old is
 // taken for new.
 func vocabularyOf(name string) vocabulary {
-	name = strings.TrimPrefix(name, "ft:")
+	name = origin(name)
 	for _, old := range []string{"gpt-4-", "gpt-3.5", "gpt-35"} {
 		if name == "gpt-4" || strings.HasPrefix(name, old) {
 			return cl100

@@ -27,7 +27,10 @@ func TestUsage(t *testing.T) {
 		"thinking":        {`{"prompt_tokens":10,"completion_tokens":50,"total_tokens":60,"completion_tokens_details":{"reasoning_tokens":40}}`, kernel.Usage{Input: 10, Output: 50, Thinking: 40}},
 		"thinking beside": {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":55,"completion_tokens_details":{"reasoning_tokens":40}}`, kernel.Usage{Input: 10, Output: 45, Thinking: 40}},
 		"more than all":   {`{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":80},"completion_tokens_details":{"reasoning_tokens":9}}`, kernel.Usage{CacheRead: 10, Output: 5, Thinking: 5}},
-		"below zero":      {`{"prompt_tokens":-1,"completion_tokens":-5,"prompt_tokens_details":{"cached_tokens":-3}}`, kernel.Usage{}},
+		"in the total":    {`{"prompt_tokens":10,"completion_tokens":20,"total_tokens":530}`, kernel.Usage{Input: 10, Output: 520, Thinking: 500}},
+		"there, cached":   {`{"prompt_tokens":10,"completion_tokens":20,"total_tokens":530,"prompt_tokens_details":{"cached_tokens":8}}`, kernel.Usage{Input: 2, CacheRead: 8, Output: 520, Thinking: 500}},
+		"cached beside":   {`{"prompt_tokens":10,"completion_tokens":20,"total_tokens":38,"prompt_tokens_details":{"cached_tokens":8}}`, kernel.Usage{Input: 10, CacheRead: 8, Output: 20}},
+		"a small total":   {`{"prompt_tokens":10,"completion_tokens":20,"total_tokens":5}`, kernel.Usage{Input: 10, Output: 20}},
 		"nulls":           {`{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":null,"completion_tokens_details":null}`, kernel.Usage{Input: 10, Output: 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,9 +47,24 @@ func TestUsage(t *testing.T) {
 
 // An answer that nobody counted is estimated: it must not look free.
 func TestUsageMissing(t *testing.T) {
-	a, _ := answered(t, "vllm", wiretest.Reply{Raw: `{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"some text"}}]}`})
-	require.Equal(t, port.Estimate(withTool(requestOf(ask))), a.Usage.Input)
-	require.Equal(t, int64(len(a.Content)+3)/4, a.Usage.Output)
+	prompt, output := port.Estimate(withTool(requestOf(ask))), int64(len(`[{"text":"some text","type":"text"}]`)+3)/4
+	for name, c := range map[string]struct {
+		usage string
+		want  kernel.Usage
+	}{
+		"none":          {`null`, kernel.Usage{Input: prompt, Output: output}},
+		"zeros":         {`{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}`, kernel.Usage{Input: prompt, Output: output}},
+		"below zero":    {`{"prompt_tokens":-1,"completion_tokens":-5}`, kernel.Usage{Input: prompt, Output: output}},
+		"of the prompt": {`{"prompt_tokens":7,"completion_tokens":0}`, kernel.Usage{Input: 7, Output: output}},
+		"of the answer": {`{"completion_tokens":7}`, kernel.Usage{Input: prompt, Output: 7}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, _ := answered(t, "vllm", wiretest.Reply{Raw: `{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"some text"}}],"usage":` + c.usage + `}`})
+			require.Equal(t, c.want, a.Usage)
+		})
+	}
+	a, _ := answered(t, "vllm", wiretest.Reply{Raw: `{"choices":[{"index":0,"finish_reason":"stop","message":{"content":""}}],"usage":{"prompt_tokens":7,"completion_tokens":0}}`})
+	require.Equal(t, kernel.Usage{Input: 7}, a.Usage, "an answer of nothing")
 }
 
 func count(t *testing.T, p *openai.Port, conf port.Conf, req *kernel.Request) int64 {
@@ -71,7 +89,7 @@ func TestCountVocabulary(t *testing.T) {
 
 	one := count(t, p, port.Conf{Model: "gpt-5"}, requestOf(ask))
 	require.Greater(t, count(t, p, port.Conf{Model: "gpt-5"}, withTool(requestOf(ask))), one+12+8)
-	picture := requestOf(`{"content":[{"source":{"data":"` + strings.Repeat("aGk=", 100000) + `","media_type":"image/png","type":"base64"},"type":"image"}],"role":"user"}`)
+	picture := requestOf(`{"content":[{"source":{"data":"` + strings.Repeat("aGlh", 100000) + `","media_type":"image/png","type":"base64"},"type":"image"}],"role":"user"}`)
 	require.Equal(t, int64(port.ImageTokens+4+3), count(t, p, port.Conf{Model: "gpt-5"}, picture))
 }
 
@@ -261,6 +279,16 @@ func TestProfile(t *testing.T) {
 		"table":           {"openai", nil, port.Conf{Model: "gpt-4o-2024-08-06"}, port.Profile{ContextWindow: 128_000, MaxOutput: 16_384}},
 		"longest name":    {"openai", nil, port.Conf{Model: "gpt-4.1-mini"}, port.Profile{ContextWindow: 1_047_576, MaxOutput: 32_768}},
 		"fine-tuned":      {"openai", nil, port.Conf{Model: "ft:gpt-4o:acme"}, port.Profile{ContextWindow: 128_000, MaxOutput: 16_384}},
+		"chat, newer":     {"openai", nil, port.Conf{Model: "gpt-5.2-chat-latest"}, port.Profile{ContextWindow: 128_000, MaxOutput: 16_384}},
+		"no chat":         {"openai", nil, port.Conf{Model: "gpt-5.2"}, port.Profile{ContextWindow: 400_000, MaxOutput: 128_000}},
+		"pro":             {"openai", nil, port.Conf{Model: "gpt-5-pro-2025-10-06"}, port.Profile{ContextWindow: 400_000, MaxOutput: 272_000}},
+		"a preview":       {"openai", nil, port.Conf{Model: "gpt-4-0125-preview"}, port.Profile{ContextWindow: 128_000, MaxOutput: 4_096}},
+		"of a picture":    {"openai", nil, port.Conf{Model: "gpt-4-1106-vision-preview"}, port.Profile{ContextWindow: 128_000, MaxOutput: 4_096}},
+		"the first":       {"openai", nil, port.Conf{Model: "gpt-4-0613"}, port.Profile{ContextWindow: 8_192, MaxOutput: 8_192}},
+		"tuned, by name":  {"openai", nil, port.Conf{Model: "ft:gpt-5:acme:x-chat"}, port.Profile{ContextWindow: 400_000, MaxOutput: 128_000}},
+		"openrouter fast": {"openrouter", []wiretest.Model{{ID: "a/b:free", Window: 1}, {ID: "a/b", Window: 65_536}}, port.Conf{Model: "a/b:nitro"}, port.Profile{ContextWindow: 65_536}},
+		"openrouter free": {"openrouter", []wiretest.Model{{ID: "a/b", Window: 65_536}, {ID: "a/b:free", Window: 4096}}, port.Conf{Model: "a/b:free"}, port.Profile{ContextWindow: 4096}},
+		"other letters":   {"openrouter", []wiretest.Model{{ID: "a/b", Window: 65_536}}, port.Conf{Model: "A/B:Floor"}, port.Profile{ContextWindow: 65_536}},
 		"conf":            {"openai", nil, port.Conf{Model: "gpt-4o", ContextWindow: 9000, MaxTokens: 100}, port.Profile{ContextWindow: 9000, MaxOutput: 100}},
 		"conf, smaller":   {"openai", nil, port.Conf{Model: "gpt-4o", ContextWindow: 9000}, port.Profile{ContextWindow: 9000, MaxOutput: 9000}},
 		"vllm":            {"vllm", []wiretest.Model{{ID: "other", Window: 5}, {ID: "qwen", Window: 32_768}}, port.Conf{Model: "qwen"}, port.Profile{ContextWindow: 32_768}},

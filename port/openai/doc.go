@@ -51,7 +51,17 @@
 //	{"type": "thinking", "thinking": …, "provider": {"port": "vllm", "model": …, "field": "reasoning_content"}}
 //
 // The details of OpenRouter and the items of Responses stand beside it in
-// "raw", as the JSON text that they were.
+// "raw", as the JSON text that they were. So does what Gemini and LiteLLM write
+// beside a call and want back with it (extra_content, provider_specific_fields), in
+// the bag of the call:
+//
+//	{"type": "tool_use", …, "provider": {"port": "vllm", "model": …, "raw": "{\"extra_content\":{\"google\":{\"thought_signature\":…}}}"}}
+//
+// # Caches
+//
+// A server keeps the beginnings of prompts unasked, but for Claude behind OpenRouter:
+// its prompts are marked as port/anthropic marks them, unless conf.cache = false or a
+// filter sets cache_control itself.
 //
 // # Why not the client of the SDK
 //
@@ -79,7 +89,8 @@
 //	cache read   cached_tokens
 //	cache write  cache_write_tokens, where a server has it
 //	output       completion, thinking included
-//	thinking     reasoning_tokens
+//	thinking     reasoning_tokens, or what only the total has
 //
-// An answer without usage is estimated from bytes.
+// An answer without usage, or a half of it that is counted as nothing, is estimated
+// from bytes.
 package openai

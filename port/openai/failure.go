@@ -20,6 +20,7 @@ import (
 //	openrouter         {"error": {"message", "code": 429, "metadata"}}
 //	ollama             {"error": "…"} or as openai
 //	vllm               {"error": {"message", "type", "code": 400}}, once without "error" around it
+//	Google             {"error": {"message", "code": 429, "status": "RESOURCE_EXHAUSTED", "details"}}, or a list of it
 //	gateways           {"detail": "…" or […]}, {"message": "…"}, a page
 //
 // What openrouter's own provider said stands as text in metadata.raw.
@@ -28,11 +29,15 @@ type spoken struct {
 	Type     string          `json:"type"`
 	Code     json.RawMessage `json:"code"`
 	Detail   json.RawMessage `json:"detail"`
+	Status   json.RawMessage `json:"status"`
+	Details  json.RawMessage `json:"details"`
 	Metadata struct {
 		Reasons  []string        `json:"reasons"` // of a moderation
 		Raw      json.RawMessage `json:"raw"`
 		Provider string          `json:"provider_name"`
 	} `json:"metadata"`
+
+	wait string // in seconds, where the body says it
 }
 
 // heard reads what a server said.
@@ -48,9 +53,37 @@ func heard(raw json.RawMessage) spoken {
 				s.Message = wire.FirstWords(string(s.Detail))
 			}
 		}
+		s.google()
 		s.relay()
 	}
 	return s
+}
+
+// google reads what Google says beside its message: the word for the failure, the
+// quota that was met, and how long to wait for it.
+func (s *spoken) google() {
+	if word := field.Plain(s.Status); s.Type == "" && field.KindOf(s.Status) == '"' {
+		s.Type = word
+	}
+	var details []struct {
+		Delay      string `json:"retryDelay"` // "34s", always in seconds
+		Violations []struct {
+			Quota string `json:"quotaId"`
+		} `json:"violations"`
+	}
+	if json.Unmarshal(s.Details, &details) != nil {
+		return
+	}
+	for _, d := range details {
+		if d.Delay != "" {
+			s.wait = strings.TrimSuffix(d.Delay, "s")
+		}
+		for _, v := range d.Violations {
+			if v.Quota != "" && !strings.Contains(s.Message, v.Quota) {
+				s.Message += " (" + v.Quota + ")"
+			}
+		}
+	}
 }
 
 // around reads what a server said with a body, which is the error itself or has
@@ -84,6 +117,9 @@ func (s *spoken) relay() {
 	if cause.Message == "" {
 		cause.Message = wire.FirstWords(string(raw))
 	}
+	if s.wait == "" {
+		s.wait = cause.wait
+	}
 	by := ""
 	if s.Metadata.Provider != "" {
 		by = " (" + s.Metadata.Provider + ")"
@@ -114,15 +150,14 @@ func (s spoken) err(status int, wait string) error {
 	if word == "" {
 		word = s.Type
 	}
+	if wait == "" {
+		wait = s.wait
+	}
 	f := port.Failure{Status: status, Code: word, Type: s.Type, Message: s.Message, RetryAfter: wait}
 	if f.Filtered() || len(s.Metadata.Reasons) > 0 {
 		return &wire.Refusal{Detail: strings.TrimSpace(s.Message + " " + strings.Join(s.Metadata.Reasons, ", "))}
 	}
-	call := port.Classify(f, time.Now())
-	if status == http.StatusPaymentRequired || s.Type == "insufficient_quota" {
-		call.Kind = kernel.Auth // nothing is left on the account, and no waiting helps
-	}
-	return call
+	return port.Classify(f, time.Now())
 }
 
 // failure answers a response that is not 200 as the error of a call. known says

@@ -18,6 +18,9 @@ import (
 	"github.com/knl-run/knl/port/wiretest"
 )
 
+// exceeded is what Google says of any quota.
+const exceeded = "You exceeded your current quota, please check your plan and billing details."
+
 func TestErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		dialect string
@@ -37,6 +40,10 @@ func TestErrors(t *testing.T) {
 		"llama's":     {"llamacpp", wiretest.Reply{Status: 400, Error: "exceed_context_size_error", Say: "the request exceeds the available context size"}, kernel.ContextOverflow, 0, ""},
 		"loading":     {"llamacpp", wiretest.Reply{Status: 503, Error: "unavailable_error", Say: "Loading model"}, kernel.Overloaded, 0, "Loading model"},
 		"not pulled":  {"ollama", wiretest.Reply{Status: 404, Raw: `{"error":"model \"x\" not found"}`}, kernel.InvalidRequest, 0, `model "x" not found`},
+		"a minute's":  {"vllm", wiretest.Reply{Status: 429, Raw: `[{"error":{"code":429,"message":"` + exceeded + `","status":"RESOURCE_EXHAUSTED","details":[{"@type":"x","violations":[{"quotaId":"GenerateRequestsPerMinute"}]},{"retryDelay":"34s"}]}}]`}, kernel.RateLimited, 34, exceeded + " (GenerateRequestsPerMinute)"},
+		"a day's":     {"vllm", wiretest.Reply{Status: 429, Raw: `{"error":{"code":429,"message":"` + exceeded + `","status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"GenerateRequestsPerDay"}]},{"retryDelay":"34s"}]}}`}, kernel.Auth, 34, exceeded + " (GenerateRequestsPerDay)"},
+		"relayed one": {"openrouter", wiretest.Reply{Status: 429, Raw: `{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"{\"error\":{\"code\":429,\"message\":\"` + exceeded + `\",\"status\":\"RESOURCE_EXHAUSTED\",\"details\":[{\"retryDelay\":\"34.5s\"}]}}","provider_name":"Google"}}}`}, kernel.RateLimited, 34.5, "Provider returned error (Google): " + exceeded},
+		"odd details": {"vllm", wiretest.Reply{Status: 429, Raw: `{"error":{"code":429,"message":"slow down","status":429,"details":"none"}}`}, kernel.RateLimited, 0, "slow down"},
 		"no credit":   {"openrouter", wiretest.Reply{Status: 402, Error: "payment", Say: "Insufficient credits"}, kernel.Auth, 0, ""},
 		"fastapi":     {"vllm", wiretest.Reply{Status: 422, Raw: `{"detail":[{"loc":["body"],"msg":"field required"}]}`}, kernel.InvalidRequest, 0, `[{"loc":["body"],"msg":"field required"}]`},
 		"a page":      {"openai", wiretest.Reply{Status: 502, Type: "text/html", Raw: "<html>\n<b>Bad  Gateway</b></html>"}, kernel.Server, 0, "the server answered 502 Bad Gateway: <html> <b>Bad Gateway</b></html>"},
@@ -66,6 +73,7 @@ func TestErrors(t *testing.T) {
 		"no event":    {"ollama", events(`data: {"choices":[{"index":0,"delta":{"content":"x"}}]}`, `{"error":"CUDA error"}`), kernel.Server, 0, "CUDA error"},
 		"as events":   {"vllm", wiretest.Reply{Type: "text/event-stream", Raw: `{"error":{"message":"busy","code":503}}`}, kernel.Overloaded, 0, "busy"},
 		"detail, 200": {"vllm", wiretest.Reply{Raw: `{"detail":"not here"}`}, kernel.Server, 0, "not here"},
+		"no room":     {"vllm", wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("some")}, Stop: "insufficient_system_resource"}, kernel.Overloaded, 0, "the provider broke the answer off: insufficient_system_resource"},
 		"half event":  {"vllm", wiretest.Reply{Type: "text/event-stream", Raw: "data: {\"choices\":[{\"finish_reason\":\"st"}, kernel.Transport, 0, "the stream ended before the answer was whole"},
 		"no finish":   {"openai", wiretest.Reply{Mangle: func(_, data string) (string, string) { return "", strings.Replace(data, `"stop"`, `null`, 1) }, Blocks: []wiretest.Block{wiretest.Say("x")}}, kernel.Transport, 0, ""},
 	} {
@@ -166,6 +174,31 @@ func TestEndless(t *testing.T) {
 			require.Equal(t, kernel.Cancelled, ask(ctx, 0, time.Time{}).Kind)
 		})
 	}
+}
+
+// The body of a 101 is the connection, which no deadline ends.
+func TestNoUpgrade(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		conn.Write([]byte("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"))
+		conn.Read(make([]byte, 1))
+		conn.Close()
+	}))
+	t.Cleanup(server.Close)
+	p, conf := at(wiretest.New(t), "vllm")
+	conf.BaseURL, conf.Timeout = server.URL, 20
+	llm, err := p.Open(conf)
+	require.NoError(t, err)
+	began := time.Now()
+	_, err = llm.Call(context.Background(), requestOf(ask), kernel.CallOptions{})
+	var call *kernel.CallError
+	require.True(t, errors.As(err, &call), "got %v", err)
+	require.Equal(t, kernel.Transport, call.Kind)
+	require.Contains(t, call.Message, "switches to another protocol (101)")
+	require.Less(t, time.Since(began), 15*time.Second)
 }
 
 func TestCancelledBefore(t *testing.T) {

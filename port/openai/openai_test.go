@@ -231,6 +231,10 @@ func TestStops(t *testing.T) {
 		{wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("x")}, Stop: "stop"}, "max_tokens", []func(*port.Conf){limited}},
 		{wiretest.Reply{Blocks: []wiretest.Block{use}, Stop: "tool_calls"}, "max_tokens", []func(*port.Conf){limited}},
 		{wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("x")}, Stop: "bored"}, "bored", nil},
+		{wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("x")}, Stop: "STOP"}, "end_turn", nil},
+		{wiretest.Reply{Blocks: []wiretest.Block{use}, Stop: "STOP"}, "tool_use", nil},
+		{wiretest.Reply{Blocks: []wiretest.Block{use}, Stop: "MAX_TOKENS"}, "max_tokens", nil},
+		{wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("x")}, Stop: "model_length"}, "max_tokens", nil},
 		{wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("x")}, Mangle: func(_, data string) (string, string) {
 			return "", strings.Replace(data, `"finish_reason":"stop","index":0,"logprobs":null,"stop_reason":null`, `"finish_reason":"stop","index":0,"logprobs":null,"stop_reason":"END"`, 1)
 		}}, "stop_sequence", nil},
@@ -255,6 +259,7 @@ func TestRefusals(t *testing.T) {
 		"model, whole":  {"openai", "model", "I will not.", say(wiretest.Block{Raw: json.RawMessage(`{"refusal":"I will not."}`)}), []func(*port.Conf){whole}},
 		"model, items":  {"openai", "model", "I will not.", say(wiretest.Block{Raw: json.RawMessage(`{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"I will not."}]}`)}), []func(*port.Conf){asItems}},
 		"filter":        {"openai", "content_filter", "", wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("The")}, Stop: "content_filter"}, nil},
+		"filter, large": {"openai", "content_filter", "", wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("The")}, Stop: "SAFETY"}, nil},
 		"filter, items": {"openai", "content_filter", "", wiretest.Reply{Blocks: []wiretest.Block{wiretest.Say("The")}, Stop: "content_filter"}, []func(*port.Conf){asItems}},
 		"prompt":        {"openai", "content_filter", "The prompt was filtered.", wiretest.Reply{Status: 400, Error: "content_filter", Say: "The prompt was filtered."}, nil},
 		"flagged":       {"openai", "content_filter", "Invalid prompt", wiretest.Reply{Status: 400, Error: "invalid_prompt", Say: "Invalid prompt"}, nil},

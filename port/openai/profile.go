@@ -13,41 +13,46 @@ import (
 	"github.com/knl-run/knl/port/internal/wire"
 )
 
-// windows are the sizes that OpenAI has published for its models, in tokens: the
-// longest name that begins a model's holds.
-var windows = map[string]port.Profile{
-	"gpt-5":                {ContextWindow: 400_000, MaxOutput: 128_000},
-	"gpt-5-pro":            {ContextWindow: 400_000, MaxOutput: 272_000},
-	"gpt-5-chat":           {ContextWindow: 128_000, MaxOutput: 16_384},
-	"gpt-4.1":              {ContextWindow: 1_047_576, MaxOutput: 32_768},
-	"gpt-4o":               {ContextWindow: 128_000, MaxOutput: 16_384},
-	"chatgpt-4o":           {ContextWindow: 128_000, MaxOutput: 16_384},
-	"gpt-4-turbo":          {ContextWindow: 128_000, MaxOutput: 4_096},
-	"gpt-4-32k":            {ContextWindow: 32_768, MaxOutput: 32_768},
-	"gpt-4":                {ContextWindow: 8_192, MaxOutput: 8_192},
-	"gpt-3.5-turbo":        {ContextWindow: 16_385, MaxOutput: 4_096},
-	"gpt-oss":              {ContextWindow: 131_072, MaxOutput: 131_072},
-	"o1":                   {ContextWindow: 200_000, MaxOutput: 100_000},
-	"o1-mini":              {ContextWindow: 128_000, MaxOutput: 65_536},
-	"o1-preview":           {ContextWindow: 128_000, MaxOutput: 32_768},
-	"o3":                   {ContextWindow: 200_000, MaxOutput: 100_000},
-	"o4-mini":              {ContextWindow: 200_000, MaxOutput: 100_000},
-	"codex-mini":           {ContextWindow: 200_000, MaxOutput: 100_000},
-	"computer-use-preview": {ContextWindow: 8_192, MaxOutput: 1_024},
+// windows are the sizes that OpenAI has published for its models, in tokens; the
+// first row that fits a name counts.
+var windows = []struct {
+	family
+	sizes port.Profile
+}{
+	{family{"gpt-5", "-chat"}, port.Profile{ContextWindow: 128_000, MaxOutput: 16_384}}, // gpt-5.1-chat-latest, too
+	{family{"gpt-5-pro", ""}, port.Profile{ContextWindow: 400_000, MaxOutput: 272_000}},
+	{family{"gpt-5", ""}, port.Profile{ContextWindow: 400_000, MaxOutput: 128_000}},
+	{family{"gpt-4.1", ""}, port.Profile{ContextWindow: 1_047_576, MaxOutput: 32_768}},
+	{family{"gpt-4.5", ""}, port.Profile{ContextWindow: 128_000, MaxOutput: 16_384}},
+	{family{"gpt-4o-2024-05-13", ""}, port.Profile{ContextWindow: 128_000, MaxOutput: 4_096}},
+	{family{"gpt-4o", ""}, port.Profile{ContextWindow: 128_000, MaxOutput: 16_384}},
+	{family{"chatgpt-4o", ""}, port.Profile{ContextWindow: 128_000, MaxOutput: 16_384}},
+	{family{"gpt-4-turbo", ""}, port.Profile{ContextWindow: 128_000, MaxOutput: 4_096}},
+	{family{"gpt-4", "-preview"}, port.Profile{ContextWindow: 128_000, MaxOutput: 4_096}}, // -1106-, -0125-, -vision-
+	{family{"gpt-4-32k", ""}, port.Profile{ContextWindow: 32_768, MaxOutput: 32_768}},
+	{family{"gpt-4", ""}, port.Profile{ContextWindow: 8_192, MaxOutput: 8_192}},
+	{family{"gpt-3.5-turbo-instruct", ""}, port.Profile{ContextWindow: 4_096, MaxOutput: 4_096}},
+	{family{"gpt-3.5-turbo", ""}, port.Profile{ContextWindow: 16_385, MaxOutput: 4_096}},
+	{family{"gpt-oss", ""}, port.Profile{ContextWindow: 131_072, MaxOutput: 131_072}},
+	{family{"o1-mini", ""}, port.Profile{ContextWindow: 128_000, MaxOutput: 65_536}},
+	{family{"o1-preview", ""}, port.Profile{ContextWindow: 128_000, MaxOutput: 32_768}},
+	{family{"o1", ""}, port.Profile{ContextWindow: 200_000, MaxOutput: 100_000}},
+	{family{"o3", ""}, port.Profile{ContextWindow: 200_000, MaxOutput: 100_000}},
+	{family{"o4-mini", ""}, port.Profile{ContextWindow: 200_000, MaxOutput: 100_000}},
+	{family{"codex-mini", ""}, port.Profile{ContextWindow: 200_000, MaxOutput: 100_000}},
+	{family{"computer-use-preview", ""}, port.Profile{ContextWindow: 8_192, MaxOutput: 1_024}},
 }
 
-// shipped answers the sizes of a model that the table knows.
+// shipped answers the sizes of a model that the table knows. A name that goes on
+// without a sign is another: gpt-45 is no gpt-4.
 func shipped(name string) (port.Profile, bool) {
-	name = strings.TrimPrefix(name, "ft:")
-	best := ""
-	for known := range windows {
-		follows := strings.TrimPrefix(name, known)
-		whole := follows != name && (follows == "" || strings.ContainsAny(follows[:1], "-.:"))
-		if whole && len(known) > len(best) {
-			best = known
+	name = origin(name)
+	for _, row := range windows {
+		if follows := strings.TrimPrefix(name, row.begins); row.fits(name) && (follows == "" || strings.ContainsAny(follows[:1], "-.:")) {
+			return row.sizes, true
 		}
 	}
-	return windows[best], best != ""
+	return port.Profile{}, false
 }
 
 // hosted says whether a model is one that OpenAI itself serves; gpt-oss is given
@@ -142,12 +147,23 @@ func (m *model) listed(ctx context.Context) (port.Profile, error) {
 	if err := m.read(ctx, request{method: "GET", path: "models"}, &list); err != nil {
 		return port.Profile{}, err
 	}
-	for _, one := range list.Data {
-		if one.ID == m.conf.Model {
-			return port.Profile{ContextWindow: firstOf(one.Length, one.Top.Context, one.Context), MaxOutput: one.Top.Output}, nil
+	for _, name := range spellings(m.conf.Model) {
+		for _, one := range list.Data {
+			if name == one.ID || name == strings.ToLower(one.ID) {
+				return port.Profile{ContextWindow: firstOf(one.Length, one.Top.Context, one.Context), MaxOutput: one.Top.Output}, nil
+			}
 		}
 	}
 	return port.Profile{}, nil
+}
+
+// spellings answers what a list may call a model, the nearest first: openrouter takes
+// a name in letters of any case, and with a way to choose who serves it (:nitro,
+// :floor, :online), which its list does not have.
+func spellings(model string) []string {
+	small := strings.ToLower(model)
+	plain, _, _ := strings.Cut(small, ":")
+	return []string{model, small, plain}
 }
 
 func firstOf(sizes ...int64) int64 {

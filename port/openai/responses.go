@@ -56,6 +56,8 @@ type responsesStream struct {
 	asked *asked
 	items []json.RawMessage // those that are done
 	last  *response
+
+	text, thought field.Halves // of the pieces that are shown
 }
 
 // readResponses reads an answer of the Responses API.
@@ -96,9 +98,9 @@ func (s *responsesStream) event(data []byte) (bool, error) {
 	}
 	switch e.Type {
 	case "response.output_text.delta":
-		s.asked.delta("text", field.Plain(e.Delta))
+		s.asked.delta("text", s.text.Text(e.Delta))
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		s.asked.delta("thinking", field.Plain(e.Delta))
+		s.asked.delta("thinking", s.thought.Text(e.Delta))
 	case "response.output_item.done":
 		s.items = append(s.items, e.Item)
 	case "response.completed", "response.incomplete", "response.failed":
@@ -183,9 +185,9 @@ func (item *outputItem) said(a *asked, out *kernel.Answer) []json.RawMessage {
 }
 
 func (item *outputItem) call(a *asked) json.RawMessage {
-	f := function{item.Name, item.Arguments}
+	f := function{Name: item.Name, Arguments: item.Arguments}
 	one := call{id: field.Plain(item.CallID), name: item.Name}
-	one.arguments.WriteString(f.arguments())
+	one.arguments.WriteString(f.joined(&one.cut))
 	return one.block(a)
 }
 

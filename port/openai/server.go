@@ -118,6 +118,10 @@ func (s *server) send(ctx context.Context, r request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if res.StatusCode == http.StatusSwitchingProtocols { // its body is the connection, which no context ends
+		res.Body.Close()
+		return nil, errors.New("the server switches to another protocol (101), which was not asked for")
+	}
 	if res.StatusCode != http.StatusOK {
 		defer res.Body.Close()
 		said, _ := io.ReadAll(wire.Beginning(res.Body))

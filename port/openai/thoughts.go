@@ -16,27 +16,37 @@ type thoughts struct {
 
 // take adds a piece and answers what of its text is new.
 func (t *thoughts) take(s *chatSaid, m manner) string {
-	said := map[string]string{"reasoning_content": s.ReasoningContent, "reasoning": s.Reasoning, "reasoning_details": spelled(s.ReasoningDetails)}
+	said := map[string][]json.RawMessage{"reasoning_content": {s.ReasoningContent}, "reasoning": {s.Reasoning}, "reasoning_details": spelled(s.ReasoningDetails)}
 	for _, slot := range []string{"reasoning_content", "reasoning", "reasoning_details"} {
-		if t.slot == "" && said[slot] != "" {
+		if t.slot == "" && together(said[slot], new(field.Halves)) != "" {
 			t.slot = slot
 		}
 	}
-	text := t.text.add(said[t.slot], m)
-	again := said[t.slot] != "" && text == "" || m == soFar && len(t.details) > 0
+	whole := t.text.joined(func(h *field.Halves) string { return together(said[t.slot], h) }, m)
+	text := t.text.add(whole, m)
+	again := whole != "" && text == "" || m == soFar && len(t.details) > 0
 	if !again {
 		t.takeDetails(s.ReasoningDetails)
 	}
 	return text
 }
 
-// spelled answers the text in details that have some.
-func spelled(details []json.RawMessage) string {
-	text := ""
+// spelled answers the texts in details that have some.
+func spelled(details []json.RawMessage) (texts []json.RawMessage) {
 	for _, raw := range details {
-		var d struct{ Text, Summary string }
+		var d struct{ Text, Summary json.RawMessage }
 		_ = json.Unmarshal(raw, &d)
-		text += d.Text + d.Summary
+		texts = append(texts, d.Text, d.Summary)
+	}
+	return texts
+}
+
+func together(texts []json.RawMessage, h *field.Halves) string {
+	text := ""
+	for _, raw := range texts {
+		if field.KindOf(raw) == '"' {
+			text += h.Text(raw)
+		}
 	}
 	return text
 }
@@ -109,7 +119,8 @@ func (d *detail) json() json.RawMessage {
 // blocks answers the thinking block, if anything was thought. Details go back
 // as they came, so they stand in the bag as text; a plain text is the block's.
 func (t *thoughts) blocks(a *asked) []json.RawMessage {
-	if t.text.Len() == 0 && len(t.details) == 0 {
+	text := t.text.all()
+	if text == "" && len(t.details) == 0 {
 		return nil
 	}
 	bag := field.Map{"field": field.Quoted(t.slot)}
@@ -121,6 +132,6 @@ func (t *thoughts) blocks(a *asked) []json.RawMessage {
 		bag = field.Map{"field": field.Quoted("reasoning_details"), "raw": field.Quoted(string(field.Array(list)))}
 	}
 	return []json.RawMessage{field.Map{
-		"provider": a.bag(bag), "thinking": field.Quoted(t.text.String()), "type": field.Quoted("thinking"),
+		"provider": a.bag(bag), "thinking": field.Quoted(text), "type": field.Quoted("thinking"),
 	}.JSON()}
 }

@@ -23,6 +23,16 @@
 //  6. [Replay.Tool] answers what a recorded tool call came to, so that nothing of
 //     a replay reaches the world.
 //
-// The recorded session is read when the first call comes. Counts are
-// [port.Estimate], profiles what the Conf says: a log holds neither.
+// The recorded session is read when the first call comes.
+//
+// # Counts
+//
+// A log holds no count and no profile, but what came of them: each llm_request
+// with the report of a fold that counted (window.after, .before, .limit, .dropped),
+// what beats reserved, what was refused, and the provider's usage. [Replay.Count]
+// and [Replay.Profile] answer so that it comes to the same: windows are cut where
+// they were, budgets in tokens run out where they did. What no log says is
+// estimated: counts of requests that were never sent and are no cut of one that
+// was, and the longest reply where the conf is silent. Where a fold's own counting
+// may be why a request differs, the difference says so.
 package replay

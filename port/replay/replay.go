@@ -45,24 +45,6 @@ func New(k *kernel.Kernel, session string) *Replay {
 // Open answers the recorded model, whatever conf names.
 func (r *Replay) Open(port.Conf) (kernel.LLM, error) { return kernel.LLMFunc(r.call), nil }
 
-// Count answers [port.Estimate].
-func (r *Replay) Count(_ context.Context, req *kernel.Request, _ port.Conf) (int64, error) {
-	return port.Estimate(req), nil
-}
-
-// Profile answers the sizes that conf declares, those of a scripted model where
-// it does not.
-func (r *Replay) Profile(_ context.Context, conf port.Conf) (port.Profile, error) {
-	p := port.Profile{ContextWindow: conf.ContextWindow, MaxOutput: conf.MaxTokens}
-	if p.ContextWindow == 0 {
-		p.ContextWindow = 200_000
-	}
-	if p.MaxOutput == 0 {
-		p.MaxOutput = min(8192, p.ContextWindow/4)
-	}
-	return p, nil
-}
-
 // Health answers nil when the recorded session can be read.
 func (r *Replay) Health(ctx context.Context, _ port.Conf) error {
 	r.mu.Lock()
@@ -100,7 +82,7 @@ func (r *Replay) find(ctx context.Context, req *kernel.Request, opts kernel.Call
 	if c.hash != hash {
 		return nil, r.differs(ctx, s, opts.Call, req)
 	}
-	c.played = true
+	c.play(s, req)
 	return c, nil
 }
 
@@ -154,7 +136,7 @@ func (r *Replay) differs(ctx context.Context, s *source, n int, req *kernel.Requ
 	case err != nil:
 		d.Changes = []string{"the recorded request cannot be read: " + err.Error()}
 	default:
-		d.Changes = change.Requests(req, was)
+		d.Changes = append(change.Requests(req, was), c.sizes.caveat()...)
 	}
 	r.note(d)
 	return &kernel.CallError{Kind: kernel.InvalidRequest, Message: "replay: " + d.String()}

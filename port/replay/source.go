@@ -17,6 +17,8 @@ type source struct {
 	results map[string]json.RawMessage // data of the last tool_result of a call id
 	open    bool                       // the last request has no answer
 	taken   bool                       // a session of the new run plays it
+	refused int64                      // what the ledger did not grant behind the last call
+	said    json.RawMessage            // the last message of the call that was played last
 }
 
 // call is one recorded model call.
@@ -26,6 +28,8 @@ type call struct {
 	failed bool
 	data   json.RawMessage // of llm_response or llm_call_failed
 	played bool
+	sizes  sizes
+	was    *kernel.Request // once it was rebuilt
 }
 
 // load reads the recorded tree once; r.mu is held.
@@ -48,7 +52,7 @@ func (r *Replay) load(ctx context.Context) error {
 }
 
 // kinds are what a replay reads.
-var kinds = []string{kernel.LLMRequest, kernel.LLMResponse, kernel.LLMCallFailed, kernel.ToolResult}
+var kinds = []string{kernel.LLMRequest, kernel.LLMResponse, kernel.LLMCallFailed, kernel.ToolResult, kernel.BudgetReserved, kernel.BudgetRefused}
 
 func (r *Replay) read(ctx context.Context, id string) (*source, error) {
 	session, err := r.kernel.Attach(ctx, id)
@@ -60,40 +64,70 @@ func (r *Replay) read(ctx context.Context, id string) (*source, error) {
 		return nil, err
 	}
 	s := &source{id: id, session: session, results: map[string]json.RawMessage{}}
-	asked := map[string]string{} // hashes by beat, while nothing answers them
+	asked := map[string]*call{} // by beat, while nothing answers them
 	for _, row := range rows {
 		s.add(row.Event, asked)
 	}
-	s.open = len(asked) > 0
+	for _, c := range asked {
+		s.open = s.open || c.hash != ""
+	}
 	return s, nil
 }
 
-func (s *source) add(ev *kernel.Event, asked map[string]string) {
+func (s *source) add(ev *kernel.Event, asked map[string]*call) {
 	var d struct {
 		Hash   string `json:"hash"`
 		CallID string `json:"call_id"`
+		Amount int64  `json:"amount"`
+		Window window `json:"window"`
 	}
 	_ = json.Unmarshal(ev.Data, &d) // a caller's event may have other types there
 	switch ev.Kind {
+	case kernel.BudgetRefused:
+		s.refused = d.Amount
+	case kernel.BudgetReserved:
+		clear(asked) // an older one was interrupted
+		asked[ev.Beat] = &call{sizes: sizes{reserved: d.Amount}}
 	case kernel.LLMRequest:
 		if d.Hash != "" {
-			clear(asked) // an older one was interrupted
-			asked[ev.Beat] = d.Hash
+			c := &call{hash: d.Hash, sizes: sizes{window: d.Window}}
+			if paid := asked[ev.Beat]; paid != nil {
+				c.sizes.reserved = paid.sizes.reserved
+			}
+			clear(asked)
+			asked[ev.Beat] = c
 		}
 	case kernel.ToolResult:
 		s.results[d.CallID] = ev.Data
 	default:
-		s.calls = append(s.calls, &call{beat: ev.Beat, hash: asked[ev.Beat], failed: ev.Kind == kernel.LLMCallFailed, data: ev.Data})
+		c := asked[ev.Beat]
+		if c == nil {
+			c = &call{}
+		}
+		c.beat, c.failed, c.data = ev.Beat, ev.Kind == kernel.LLMCallFailed, ev.Data
+		s.calls, s.refused = append(s.calls, c), 0
 		delete(asked, ev.Beat)
 	}
 }
 
 // request rebuilds what a recorded call asked.
 func (s *source) request(ctx context.Context, c *call) (*kernel.Request, error) {
-	if c.hash == "" {
-		return nil, nil
+	if c.hash == "" || c.was != nil {
+		return c.was, nil
 	}
-	return s.session.Request(ctx, c.beat)
+	was, err := s.session.Request(ctx, c.beat)
+	c.was = was
+	return was, err
+}
+
+// next answers the first call that was not played, or nil.
+func (s *source) next() *call {
+	for _, c := range s.calls {
+		if !c.played {
+			return c
+		}
+	}
+	return nil
 }
 
 // callData is the data of llm_response and llm_call_failed.
