@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
+	"github.com/knl-run/knl/kernel"
 	"github.com/knl-run/knl/kernel/pebblestore"
 	"github.com/knl-run/knl/luabind"
 	"github.com/knl-run/knl/port"
@@ -31,7 +32,7 @@ JSON:
   { "ok", "knl": { "version", "go", "os", "arch", "cpus" },
     "store": { "path", "state": "none" | "free" | "held" | "unreadable" | "memory",
       "sessions"?, "holder"?, "problem"? },
-    "ports": [ { "name", "key_variable"?, "key_set", "base_url", "base_variable"?,
+    "ports": [ { "name", "key_variable"?, "key_set", "key_problem"?, "base_url", "base_variable"?,
       "online": "not asked" | "reached" | "failed", "problem"? } ],
     "terminal": { "stdin", "stdout", "stderr", "columns"?, "colours" } }`
 
@@ -153,6 +154,7 @@ type portDoc struct {
 	Name         string `json:"name"`
 	KeyVariable  string `json:"key_variable,omitempty"`
 	KeySet       bool   `json:"key_set"`
+	KeyProblem   string `json:"key_problem,omitempty"` // why no run sends it
 	BaseURL      string `json:"base_url"`
 	BaseVariable string `json:"base_variable,omitempty"`
 	Online       string `json:"online"`
@@ -164,7 +166,9 @@ func portFacts(name string, env func(string) (string, bool)) portDoc {
 	d := portDoc{Name: name, KeyVariable: at.KeyVariable, BaseURL: at.Base, Online: "not asked"}
 	if at.KeyVariable != "" {
 		key, _ := env(at.KeyVariable)
-		d.KeySet = key != ""
+		if d.KeySet = strings.TrimSpace(key) != ""; d.KeySet {
+			d.KeyProblem = keyFault(name, at, env)
+		}
 	}
 	if base, _ := env(at.BaseVariable); base != "" {
 		d.BaseURL, d.BaseVariable = shownURL(base), at.BaseVariable
@@ -173,6 +177,26 @@ func portFacts(name string, env func(string) (string, bool)) portDoc {
 		d.Online, d.Problem = "failed", err.Error()
 	}
 	return d
+}
+
+// keyFault answers why no run sends the key of the environment, or nothing. The
+// provider's port says it, of a call to nowhere.
+func keyFault(name string, at port.Place, env func(string) (string, bool)) string {
+	if at.BaseVariable == "" {
+		return ""
+	}
+	nowhere := func(variable string) (string, bool) {
+		if variable == at.BaseVariable {
+			return "http://127.0.0.1:0", true
+		}
+		return env(variable)
+	}
+	var fault *kernel.CallError
+	err := registry(port.Host{Env: nowhere})[name].Health(context.Background(), port.Conf{})
+	if errors.As(err, &fault) && fault.Kind == kernel.Auth {
+		return fault.Message
+	}
+	return ""
 }
 
 // shownURL answers an address without what may be a secret in it.
@@ -271,6 +295,9 @@ func (d *portDoc) line() string {
 		key = d.KeyVariable + " is not set"
 		if d.KeySet {
 			key = d.KeyVariable + " is set"
+		}
+		if d.KeyProblem != "" {
+			key = d.KeyProblem
 		}
 	}
 	text := key + ", " + d.BaseURL

@@ -62,3 +62,22 @@ func TestADoctorDoesNotWaitForever(t *testing.T) {
 	require.Equal(t, "failed", d.Online)
 	require.Equal(t, "no answer in 10 s", d.Problem)
 }
+
+// What a run would refuse as a key is not called one.
+func TestADoctorLooksAtTheKey(t *testing.T) {
+	for key, unfit := range map[string]bool{"": false, "sk-0123456789": false, "sk a key": true, "sk-abc\xe9": true, "sk-\n": false} {
+		for name, variable := range map[string]string{"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"} {
+			d := portFacts(name, func(asked string) (string, bool) {
+				if asked == variable {
+					return key, true
+				}
+				return "", false
+			})
+			require.Equal(t, unfit, d.KeyProblem != "", "%s %q: %s", name, key, d.KeyProblem)
+			if unfit {
+				require.Contains(t, d.line(), variable+": holds a line break, a space or a letter that no key has")
+				require.NotContains(t, d.line(), key)
+			}
+		}
+	}
+}

@@ -23,6 +23,7 @@ type screen struct {
 	lines   []string // what is to stand at the foot
 	drawn   []int    // the columns of each that stands there
 	partial bool     // the text above ends within a line
+	writer  *above   // whose line that is
 	held    int      // by who writes past the screen
 	typed   bool     // whoever reads has got a line, whose end the terminal shows
 }
@@ -38,20 +39,24 @@ func (u *ui) screen() *screen {
 }
 
 // above writes to a terminal above the foot. It is still the terminal to whoever
-// asks what colours it has.
+// asks what colours it has. What one writes never stands in a line that another
+// has begun.
 type above struct {
 	term.File
 	s *screen
 }
 
 // Write implements io.Writer.
-func (w above) Write(p []byte) (int, error) {
+func (w *above) Write(p []byte) (int, error) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
 	w.s.erase()
+	if w.s.partial && w.s.writer != w && len(p) > 0 {
+		_, _ = w.s.tty.WriteString("\n")
+	}
 	n, err := w.File.Write(p)
 	if n > 0 {
-		w.s.partial = p[n-1] != '\n'
+		w.s.partial, w.s.writer = p[n-1] != '\n', w
 	}
 	w.s.draw()
 	return n, err
@@ -60,7 +65,7 @@ func (w above) Write(p []byte) (int, error) {
 // above answers a writer to w that spares the foot.
 func (s *screen) above(w io.Writer) io.Writer {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(f.Fd()) {
-		return above{f, s}
+		return &above{f, s}
 	}
 	return w
 }
