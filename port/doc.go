@@ -36,7 +36,8 @@
 // The OpenAI dialects have no blocks, so there the bag says what the block was:
 // "field" names the member of a chat message (reasoning, reasoning_content,
 // reasoning_details), or is "item" for an output item of Responses; "raw" is the
-// JSON text of details and items; "phase" is that of a text of Responses.
+// JSON text of details and items; "phase" is that of a text of Responses. A tool_use
+// may have a bag, too: its raw is what the server wrote beside the call.
 //
 // # Rules
 //
@@ -51,13 +52,14 @@
 //	ids       a call id is letters, digits, _ and -, at most 64 (anthropic,
 //	          responses) or 40 (openai), and occurs once in a request
 //	last      the user speaks last, unless the model takes a prefill
-//	thinking  thinking stands in answers, signed, never last; with a thinking
-//	          budget the answer of a running tool loop begins with it; no tool
-//	          is forced while thinking (anthropic). Reasoning is encrypted and has
-//	          an item of its answer behind it (responses)
+//	thinking  thinking stands in answers, signed (but for [Target.Compatible]),
+//	          never last; with a thinking budget the answer of a running tool
+//	          loop begins with it; no tool is forced while thinking (anthropic).
+//	          Reasoning is encrypted and has an item of its answer behind it
+//	          (responses)
 //	tools     names are legal and unique, schemas are objects and not composed at
-//	          the top, a choice names an offered tool, and (anthropic) calls in the
-//	          history have tools beside them
+//	          the top, a choice names an offered tool, and (anthropic) arguments
+//	          have legal names and calls in the history have tools beside them
 //	cache     at most four cache_control marks
 //
 // # What Lower does about them

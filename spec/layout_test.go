@@ -118,7 +118,8 @@ var imports = map[string]rule{
 	"cmd/knl": {
 		may: "kernel kernel/store kernel/pebblestore kernel/sockstore luabind lua port port/anthropic port/openai port/replay port/script shapes spec " +
 			"github.com/spf13/cobra github.com/spf13/pflag charm.land/fang/v2 charm.land/lipgloss/v2/... github.com/charmbracelet/colorprofile " +
-			"github.com/charmbracelet/x/term github.com/charmbracelet/x/ansi github.com/modelcontextprotocol/go-sdk/jsonrpc github.com/modelcontextprotocol/go-sdk/mcp",
+			"github.com/charmbracelet/x/term github.com/charmbracelet/x/ansi github.com/modelcontextprotocol/go-sdk/jsonrpc github.com/modelcontextprotocol/go-sdk/mcp " +
+			"golang.org/x/sys/unix",
 		tests: "port/wiretest github.com/rogpeppe/go-internal/testscript",
 	},
 	"spec": {

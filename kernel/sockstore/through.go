@@ -250,15 +250,6 @@ func (t *Through) Apply(ctx context.Context, b *store.Batch, f store.Flush) (sto
 // that it is on disk.
 type landed struct{ st store.Store }
 
-// Wait implements [store.Commit].
-func (l landed) Wait(ctx context.Context) error {
-	c, err := l.st.Apply(ctx, &store.Batch{}, store.Now)
-	if err != nil {
-		return err
-	}
-	return c.Wait(ctx)
-}
-
 // conflict answers err, or nil when it is b itself that stands in b's way.
 func conflict(st store.Store, b *store.Batch, err error) error {
 	for i := range b.Appends {
@@ -294,41 +285,6 @@ func (t *Through) applied(marks map[string]mark, f store.Flush, st store.Store, 
 		}
 	}
 	return &throughCommit{t, st, c, marks, t.turns}
-}
-
-// throughCommit is a batch on its way to the disk of another process.
-type throughCommit struct {
-	t  *Through
-	st store.Store
-	store.Commit
-	marks map[string]mark
-	turn  int64
-}
-
-// Wait implements [store.Commit]. When the holder is gone the batch is on disk
-// if the store that was opened anew has it.
-func (c *throughCommit) Wait(ctx context.Context) error {
-	err := c.Commit.Wait(ctx)
-	if isGone(err) {
-		st, failed := c.t.after(ctx, c.st)
-		if failed != nil {
-			return failed
-		}
-		streams, failed := missing(st, c.marks)
-		switch {
-		case failed != nil:
-			return failed
-		case len(streams) > 0:
-			return err
-		}
-		return landed{st}.Wait(ctx)
-	}
-	c.t.mu.Lock()
-	defer c.t.mu.Unlock()
-	if err == nil && c.turn == c.t.turns { // nothing was applied since
-		clear(c.t.lazy)
-	}
-	return err
 }
 
 // Head implements [store.Store].
