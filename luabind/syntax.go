@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/yuin/gopher-lua/ast"
 )
@@ -121,11 +122,13 @@ func (m *mender) node(v reflect.Value) {
 func (m *mender) numeral(n *ast.NumberExpr) {
 	value, ok := numeral(n.Value)
 	if !ok {
-		m.fail(n, "malformed number near %q", strings.TrimRight(n.Value, "\xff"+luaSpace)) // the scanner keeps what ended it
+		m.fail(n, "malformed number near %q", strings.TrimFunc(n.Value, endsNumeral)) // the scanner keeps what ended it
 	}
 	n.Value = strconv.FormatFloat(value, 'g', -1, 64)
 	m.constant(n, "n"+n.Value)
 }
+
+func endsNumeral(r rune) bool { return r == utf8.RuneError || r <= ' ' }
 
 // constant counts the use of a constant.
 func (m *mender) constant(at ast.PositionHolder, key string) {
