@@ -155,13 +155,25 @@ func (h *mcpHandle) tell(vm *VM, tool string) func(context.Context, mcpProgress)
 	}
 }
 
-// mcpListed is a tool as a server lists it. Its schema keeps every digit.
+// mcpListed is a tool as a server lists it. Its schema keeps every digit. What
+// is not of its kind is as if it were not there; a tool without a name is refused.
 type mcpListed struct {
-	Name        string              `json:"name"`
-	Title       string              `json:"title"`
-	Description string              `json:"description"`
-	InputSchema json.RawMessage     `json:"inputSchema"`
-	Annotations mcp.ToolAnnotations `json:"annotations"`
+	Name, Title, Description string
+	InputSchema              json.RawMessage
+	ReadOnly, Idempotent     bool
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]; it takes any value.
+func (t *mcpListed) UnmarshalJSON(raw []byte) error {
+	object, hints := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	_ = json.Unmarshal(raw, &object)
+	_ = json.Unmarshal(object["annotations"], &hints)
+	for field, into := range map[string]*string{"name": &t.Name, "title": &t.Title, "description": &t.Description} {
+		_ = json.Unmarshal(object[field], into)
+	}
+	t.InputSchema = object["inputSchema"]
+	t.ReadOnly, t.Idempotent = string(hints["readOnlyHint"]) == "true", string(hints["idempotentHint"]) == "true"
+	return nil
 }
 
 func (c *mcpClient) listTools(ctx context.Context) ([]*mcpListed, error) {
@@ -252,10 +264,10 @@ func readMCPTool(t *mcpListed) (mcpTool, error) {
 	if out.Description == "" {
 		out.Description = out.Title
 	}
-	if t.Annotations.ReadOnlyHint {
+	if t.ReadOnly {
 		out.Effects = "read"
 	}
-	out.Idempotent = t.Annotations.IdempotentHint || t.Annotations.ReadOnlyHint
+	out.Idempotent = t.Idempotent || t.ReadOnly
 	if t.Name == "" {
 		return out, fmt.Errorf("it has no name")
 	}

@@ -168,6 +168,7 @@ func (w *mcpWire) hear(answer *jsonrpc.Response) {
 		return
 	}
 	a.reply.take(answer)
+	answer.Result = mcpTidied(a.method, answer.Result)
 	var agreed struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}

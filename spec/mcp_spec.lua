@@ -10,8 +10,10 @@ local ports = require("ports")
 -- the arguments of the call as they came.
 local function server(answers, more)
   local cases = {}
+  local greeting = ""
   for method, result in pairs(answers) do
-    cases[#cases + 1] = ([[*'"method":"%s"'*) reply '%s' ;;]]):format(method, result)
+    local case = ([[*'"method":"%s"'*) reply '%s' ;;]]):format(method, result)
+    if method == "initialize" then greeting = case else cases[#cases + 1] = case end
   end
   local script = [[
     reply() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
@@ -19,6 +21,7 @@ local function server(answers, more)
     while read -r line; do
       id=${line##*\"id\":}; id=${id%%[,\}]*}
       case "$line" in
+        GREETING
         *'"method":"initialize"'*) reply '{"protocolVersion":"2025-11-25","serverInfo":{"name":"sh","version":"1"},
           "capabilities":{"tools":{},"resources":{},"prompts":{}}}' | tr -d '\n'; echo ;;
         *'"name":"fails"'*) reply '{"isError":true,"content":[{"type":"text","text":"no such row"}]}' ;;
@@ -33,6 +36,7 @@ local function server(answers, more)
         CASES
       esac
     done]]
+  script = script:gsub("GREETING", (greeting:gsub("%%", "%%%%")))
   script = script:gsub("CASES", (table.concat(cases, "\n"):gsub("%%", "%%%%")))
   local opts = { command = "/bin/sh", args = { "-c", script } }
   for k, v in pairs(more or {}) do
@@ -214,6 +218,52 @@ describe("client:tools", function()
     for _, name in ipairs{ "php", "none", "null" } do
       assert.equal('{"properties":{},"type":"object"}', std.json.encode(tools[name].input_schema))
     end
+  end)
+
+  it("takes a tool whose optional fields are odd, and refuses alone one without a name", function()
+    local tools, refused = server{ ["tools/list"] = '{"_meta":[],"tools":['
+      .. '{"name":"icons","inputSchema":{"type":"object"},"icons":[{"src":"a","sizes":"any"}]},'
+      .. '{"name":"lists","inputSchema":{"type":"object"},"annotations":[],"_meta":[]},'
+      .. '{"name":"kinds","inputSchema":{"type":"object"},"title":5,"description":["a"],"annotations":{"readOnlyHint":"yes"}},'
+      .. '{"name":"reads","inputSchema":{"type":"object"},"outputSchema":null,"annotations":{"readOnlyHint":true,"title":7}},'
+      .. '{"name":5,"inputSchema":{"type":"object"}},"text",null,'
+      .. '{"name":"schema","inputSchema":"text"}]}' }:tools()
+    local names = {}
+    for name in pairs(tools) do names[#names + 1] = name end
+    table.sort(names)
+    assert.same({ "icons", "kinds", "lists", "reads" }, names)
+    assert.equal("read", tools.reads.effects)
+    assert.equal("external", tools.kinds.effects)
+    assert.equal("", tools.kinds.description or "")
+    assert.same({ "", "", "schema" }, { refused[1].name, refused[2].name, refused[3].name })
+    assert.equal("it has no name", refused[1].reason)
+  end)
+
+  it("takes a server whose introduction is odd", function()
+    for _, odd in ipairs{
+      '"capabilities":{"tools":[]}', '"capabilities":{"tools":true,"experimental":[],"logging":[]}',
+      '"capabilities":{"tools":{"listChanged":"yes"}},"_meta":[]',
+    } do
+      local client = server{
+        initialize = '{"protocolVersion":"2025-06-18","serverInfo":{"name":"x","version":1,"icons":[{"src":"a","sizes":"any"}]},' .. odd .. "}",
+        ["tools/list"] = '{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}',
+      }
+      assert.is_table(client:tools().t)
+    end
+  end)
+
+  it("passes over a resource and a prompt that name nothing", function()
+    local client = server{
+      initialize = '{"protocolVersion":"2025-06-18","serverInfo":{"name":"x","version":"1"},"capabilities":{"resources":{},"prompts":[]}}',
+      ["resources/list"] = '{"resources":[{"uri":5},{"uri":"a:b","name":"n","size":"big"}]}',
+      ["resources/templates/list"] = '{"resourceTemplates":[]}',
+      ["prompts/list"] = '{"prompts":[{"name":"p","arguments":[{"name":"a","required":"yes"},7]},{}]}',
+    }
+    local resources, prompts = client:resources(), client:prompts()
+    assert.equal("a:b", resources[1].uri)
+    assert.is_nil(resources[2])
+    assert.same({ "p", "a" }, { prompts[1].name, prompts[1].arguments[1].name })
+    assert.is_nil(prompts[2])
   end)
 
   it("fails alone where an answer cannot be read, and goes on", function()
