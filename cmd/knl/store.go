@@ -247,7 +247,7 @@ func (p *place) beat(ctx context.Context, session, part string) (string, error) 
 		if g.ID == part {
 			return g.ID, nil
 		}
-		if names(g.ID, part) {
+		if n == 0 && names(g.ID, part) { // a number is no ending of an id, however few beats there are
 			found = append(found, g.ID)
 		}
 	}

@@ -245,11 +245,6 @@ func (t *Through) Apply(ctx context.Context, b *store.Batch, f store.Flush) (sto
 	return t.applied(marks, f, st, commit), nil
 }
 
-// landed is the commit of a batch that was there when the store was opened. Its
-// holder may be the one that seemed to be gone, so that it is there is not yet
-// that it is on disk.
-type landed struct{ st store.Store }
-
 // conflict answers err, or nil when it is b itself that stands in b's way.
 func conflict(st store.Store, b *store.Batch, err error) error {
 	for i := range b.Appends {

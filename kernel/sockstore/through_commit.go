@@ -6,6 +6,11 @@ import (
 	"github.com/knl-run/knl/kernel/store"
 )
 
+// landed is the commit of a batch that was there when the store was opened. Its
+// holder may be the one that seemed to be gone, so that it is there is not yet
+// that it is on disk.
+type landed struct{ st store.Store }
+
 // Wait implements [store.Commit].
 func (l landed) Wait(ctx context.Context) error {
 	c, err := l.st.Apply(ctx, &store.Batch{}, store.Now)
