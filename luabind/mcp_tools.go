@@ -161,18 +161,21 @@ type mcpListed struct {
 	Name, Title, Description string
 	InputSchema              json.RawMessage
 	ReadOnly, Idempotent     bool
+	TaskOnly                 bool // it takes no call that waits for its answer
 }
 
 // UnmarshalJSON implements [json.Unmarshaler]; it takes any value.
 func (t *mcpListed) UnmarshalJSON(raw []byte) error {
-	object, hints := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	var object, hints, execution map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &object)
 	_ = json.Unmarshal(object["annotations"], &hints)
+	_ = json.Unmarshal(object["execution"], &execution)
 	for field, into := range map[string]*string{"name": &t.Name, "title": &t.Title, "description": &t.Description} {
 		_ = json.Unmarshal(object[field], into)
 	}
 	t.InputSchema = object["inputSchema"]
 	t.ReadOnly, t.Idempotent = string(hints["readOnlyHint"]) == "true", string(hints["idempotentHint"]) == "true"
+	t.TaskOnly = string(execution["taskSupport"]) == `"required"`
 	return nil
 }
 
@@ -270,6 +273,9 @@ func readMCPTool(t *mcpListed) (mcpTool, error) {
 	out.Idempotent = t.Idempotent || t.ReadOnly
 	if t.Name == "" {
 		return out, fmt.Errorf("it has no name")
+	}
+	if t.TaskOnly {
+		return out, fmt.Errorf("the server runs it as a task only, which is not asked for")
 	}
 	schema, err := NewArgSchema(t.InputSchema)
 	if err != nil {

@@ -227,7 +227,8 @@ describe("client:tools", function()
       .. '{"name":"kinds","inputSchema":{"type":"object"},"title":5,"description":["a"],"annotations":{"readOnlyHint":"yes"}},'
       .. '{"name":"reads","inputSchema":{"type":"object"},"outputSchema":null,"annotations":{"readOnlyHint":true,"title":7}},'
       .. '{"name":5,"inputSchema":{"type":"object"}},"text",null,'
-      .. '{"name":"schema","inputSchema":"text"}]}' }:tools()
+      .. '{"name":"schema","inputSchema":"text"},'
+      .. '{"name":"task","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}]}' }:tools()
     local names = {}
     for name in pairs(tools) do names[#names + 1] = name end
     table.sort(names)
@@ -235,7 +236,8 @@ describe("client:tools", function()
     assert.equal("read", tools.reads.effects)
     assert.equal("external", tools.kinds.effects)
     assert.equal("", tools.kinds.description or "")
-    assert.same({ "", "", "schema" }, { refused[1].name, refused[2].name, refused[3].name })
+    assert.same({ "", "", "schema", "task" }, { refused[1].name, refused[2].name, refused[3].name, refused[4].name })
+    assert.equal("the server runs it as a task only, which is not asked for", refused[4].reason)
     assert.equal("it has no name", refused[1].reason)
   end)
 

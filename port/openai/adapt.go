@@ -25,6 +25,7 @@ func (m *model) asked(req *kernel.Request) (*asked, error) {
 	}
 	m.giveBack(body, req)
 	m.mark(body)
+	m.shorten(body)
 	conf, err := m.conf.For(req)
 	if err == nil {
 		err = m.adapt(body, conf.Thinking)
