@@ -175,7 +175,7 @@ func (a *app) follow(ctx context.Context, id string, f logFlags) error {
 			return nil
 		case err != nil && !passing(err), err != nil && l == nil && !goes(err):
 			return err
-		case l.over:
+		case err == nil && l.over:
 			return nil
 		}
 		for ctx.Err() == nil && err == nil && stirred(a.flags.store) == before {

@@ -233,7 +233,7 @@ func TestAStoppedHolderLetsItsClientsGiveUp(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, held)
 	defer st.Close()
-	require.NoError(t, holder.Process.Signal(syscall.SIGSTOP))
+	stopProcess(t, holder)
 	var state syscall.WaitStatus
 	_, err = syscall.Wait4(holder.Process.Pid, &state, syscall.WUNTRACED, nil)
 	require.NoError(t, err)

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -145,6 +148,15 @@ func TestAHolderThatClosesAnswersWhatItHasRead(t *testing.T) {
 	}
 }
 
+func stopProcess(t *testing.T, c *exec.Cmd) {
+	t.Helper()
+	require.NoError(t, c.Process.Signal(syscall.SIGSTOP))
+	require.Eventually(t, func() bool { // the signal is on its way, the process may still answer
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.Process.Pid))
+		return err != nil || strings.Contains(string(stat), ") T ")
+	}, 20*time.Second, time.Millisecond)
+}
+
 // A holder that was stopped is given up: nobody waits for it without end. When it
 // goes on, so does who worked through it, and what it had taken is there once.
 func TestAStoppedHolderIsGivenUp(t *testing.T) {
@@ -156,7 +168,7 @@ func TestAStoppedHolderIsGivenUp(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, held)
 	put(t, st, batch("s", 0, "a"))
-	require.NoError(t, holder.Process.Signal(syscall.SIGSTOP))
+	stopProcess(t, holder)
 	began := time.Now()
 	_, err = st.Apply(bg, batch("s", 1, "b"), store.Now)
 	var busy *pebblestore.Held
@@ -187,7 +199,7 @@ func TestAStoppedHolderDoesNotKeepAnEndedRun(t *testing.T) {
 	put(t, st, batch("s", 0, "a"))
 	run, end := context.WithCancel(bg)
 	ctx := context.WithoutCancel(store.Within(run, run))
-	require.NoError(t, holder.Process.Signal(syscall.SIGSTOP))
+	stopProcess(t, holder)
 	time.AfterFunc(100*time.Millisecond, end)
 	began := time.Now()
 	for range 3 {
