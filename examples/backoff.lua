@@ -40,6 +40,8 @@ return knl.session({ session = arg.session, budget = { amount = 20 } }, function
   end
   local o, attempts, waited = beat(s, knl.device{ llm = port:open() }, 0.05)
   if o.status ~= "ok" then return o end
-  print(o.out.content[#o.out.content].text) -- a model that thinks says that first
+  for _, block in ipairs(o.out.content) do -- a model that thinks says that first
+    if block.type == "text" then print(block.text) end
+  end
   return { ok = true, attempts = attempts, waited = waited }
 end)

@@ -28,7 +28,9 @@ return knl.session({ session = arg.session, budget = { amount = 30 } }, function
     local o = knl.beat(s, device)
     if o.status ~= "ok" then return o end
     if #o.out.tools == 0 then
-      print(o.out.content[#o.out.content].text) -- a model that thinks says that first
+      for _, block in ipairs(o.out.content) do -- a model that thinks says that first
+        if block.type == "text" then print(block.text) end
+      end
       return { ok = true, beats = #s:beats() }
     end
     local why = stuck(s)
