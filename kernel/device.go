@@ -177,7 +177,7 @@ func (d *Device) compile(name string, t Tool) (json.RawMessage, error) {
 	}
 	compiled, err := compiledSchema(v, t.Strict)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("not a JSON Schema: %w", err)
 	}
 	if t.Strict {
 		d.schemas[name] = compiled

@@ -44,11 +44,11 @@ func compiledSchema(text []byte, strict bool) (*jsonschema.Schema, error) {
 		c.UseRegexpEngine(anyPattern)
 	}
 	if err := c.AddResource(schemaURL, doc); err != nil {
-		return nil, schemaFault(err)
+		return nil, SchemaFault(err)
 	}
 	s, err := c.Compile(schemaURL)
 	if err != nil {
-		return nil, schemaFault(err)
+		return nil, SchemaFault(err)
 	}
 	if len(schemas) == keptSchemas {
 		clear(schemas)
@@ -57,13 +57,19 @@ func compiledSchema(text []byte, strict bool) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// schemaFault answers the places that an error of the compiler names, in a line.
-func schemaFault(err error) error {
+// CompileSchema compiles a JSON Schema as providers read it: of 2020-12, whatever its
+// $schema says, with patterns of any language. A $ref may not lead out of it. The
+// error names the places, in a line.
+func CompileSchema(text []byte) (*jsonschema.Schema, error) { return compiledSchema(text, false) }
+
+// SchemaFault answers the places that an error of a schema names, in a line, be it of
+// its compilation or of a value.
+func SchemaFault(err error) error {
 	text := err.Error()
 	if head, places, more := strings.Cut(text, "\n"); more && strings.Contains(head, schemaURL) {
 		text = places
 	}
-	return errors.New("not a JSON Schema: " + strings.TrimPrefix(strings.Join(strings.Fields(text), " "), "- "))
+	return errors.New(strings.TrimPrefix(strings.Join(strings.Fields(text), " "), "- "))
 }
 
 // noLoader keeps a schema to itself: a $ref may not read a file or the network.

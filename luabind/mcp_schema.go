@@ -3,13 +3,11 @@ package luabind
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"regexp"
-	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/knl-run/knl/kernel"
 	"github.com/knl-run/knl/port"
 )
 
@@ -31,23 +29,9 @@ func NewArgSchema(raw json.RawMessage) (*ArgSchema, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	compiled, err := kernel.CompileSchema(raw)
 	if err != nil {
 		return nil, fmt.Errorf("input_schema: %w", err)
-	}
-	if top, ok := doc.(map[string]any); ok {
-		delete(top, "$schema")
-	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(closedLoader{})
-	c.UseRegexpEngine(lenientRegexp)
-	const at = "knl:///schema"
-	if err := c.AddResource(at, doc); err != nil {
-		return nil, fmt.Errorf("input_schema: %s", schemaWords(err))
-	}
-	compiled, err := c.Compile(at)
-	if err != nil {
-		return nil, fmt.Errorf("input_schema: %s", schemaWords(err))
 	}
 	return &ArgSchema{raw, compiled}, nil
 }
@@ -77,42 +61,7 @@ func (s *ArgSchema) Check(args json.RawMessage) error {
 		err = s.compiled.Validate(doc)
 	}
 	if err != nil {
-		return errors.New("the arguments do not match the tool's input_schema: " + schemaWords(err))
+		return fmt.Errorf("the arguments do not match the tool's input_schema: %w", kernel.SchemaFault(err))
 	}
 	return nil
-}
-
-// schemaWords answers the places that a schema's error names, without the schema.
-func schemaWords(err error) string {
-	text := err.Error()
-	if head, places, more := strings.Cut(text, "\n"); more && strings.Contains(head, "knl:///") {
-		text = places
-	}
-	return strings.TrimPrefix(strings.Join(strings.Fields(text), " "), "- ")
-}
-
-// closedLoader keeps a schema to itself.
-type closedLoader struct{}
-
-// Load refuses.
-func (closedLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("$ref %q leads out of the schema", url)
-}
-
-// anyText matches everything.
-type anyText string
-
-// MatchString answers true.
-func (anyText) MatchString(string) bool { return true }
-
-// String answers the pattern.
-func (a anyText) String() string { return string(a) }
-
-// lenientRegexp compiles a pattern; one in the language of JavaScript that Go
-// does not know matches everything, for the server knows it.
-func lenientRegexp(pattern string) (jsonschema.Regexp, error) {
-	if re, err := regexp.Compile(pattern); err == nil {
-		return re, nil
-	}
-	return anyText(pattern), nil
 }
