@@ -3,6 +3,7 @@ package port
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/knl-run/knl/kernel"
 	"github.com/knl-run/knl/port/internal/field"
@@ -39,7 +40,7 @@ func SizeOf(req *kernel.Request) Size {
 	s := Size{Bytes: int64(req.Size())}
 	for _, raw := range req.Messages {
 		if !mayShow(raw) {
-			continue // most messages are not read
+			continue // most messages are not decoded
 		}
 		var m struct {
 			Content json.RawMessage `json:"content"`
@@ -51,19 +52,23 @@ func SizeOf(req *kernel.Request) Size {
 	return s
 }
 
-// shows are words of which every block of a medium has one, sent or not.
-var shows = [][]byte{
-	[]byte("image"), []byte("document"), []byte("audio"), []byte(`file"`), []byte(`"video"`), []byte(`"resource"`), []byte("inline"),
-}
+// plainBlocks are the types of blocks that hold no medium themselves.
+var plainBlocks = []string{`"text"`, `"tool_use"`, `"tool_result"`, `"thinking"`, `"redacted_thinking"`}
 
-// mayShow says whether a message may hold a medium.
+// mayShow says whether a message may hold a medium: a type stands in it that is not
+// plain. It is asked of every message of every request, so it looks for one word.
 func mayShow(message []byte) bool {
-	for _, word := range shows {
-		if bytes.Contains(message, word) {
+	for {
+		_, after, more := bytes.Cut(message, []byte(`"type"`))
+		if !more {
+			return false
+		}
+		of := bytes.TrimLeft(after, ": \t\r\n")
+		if !slices.ContainsFunc(plainBlocks, func(plain string) bool { return bytes.HasPrefix(of, []byte(plain)) }) {
 			return true
 		}
+		message = of
 	}
-	return false
 }
 
 // weigh takes the media out of content, and what [Lower] sends as words about

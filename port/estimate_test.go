@@ -40,6 +40,8 @@ func TestEstimateOfMedia(t *testing.T) {
 		"video":            {user(`{"data":"` + data + `","type":"video"}`), 40},
 		"a resource":       {user(`{"resource":{"blob":"` + data + `"},"type":"resource"}`), 40},
 		"audio, a result":  {user(`{"content":[{"data":"` + data + `","mimeType":"audio/wav","type":"audio"}],"tool_use_id":"a","type":"tool_result"}`), 40},
+		"spaced":           {`{ "role" : "user", "content" : [ { "type" : "image", "source" : { "type" : "url", "url" : "https://x/y.png" } } ] }`, port.ImageTokens},
+		"a type in words":  {user(textBlock(`{"type":"image","data":"`)), 0},
 		"nothing to read":  {`{"content":"an image of a document","role":"user"}`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
