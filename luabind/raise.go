@@ -95,17 +95,20 @@ func clearer(t *thread, text string) lua.LValue {
 	return lua.LString(text)
 }
 
-// deadCall names what the innermost Lua frame tried to call.
+// deadCall names what the innermost Lua frame tried to call, and what it may have
+// meant.
 func (t *thread) deadCall() string {
-	name := ""
+	name, hint := "", ""
 	eachFrame(t.L, func(f *frame) bool {
-		name = calledAs(f)
+		if name = calledAs(f); name != "" {
+			hint = calleeHint(t.L, f, name)
+		}
 		return false
 	})
 	if name == "" {
 		return "attempt to call a value that is not a function"
 	}
-	return fmt.Sprintf("attempt to call %q, which is not a function", name)
+	return fmt.Sprintf("attempt to call %q, which is not a function%s", name, hint)
 }
 
 // goError answers r as Go code gets it.

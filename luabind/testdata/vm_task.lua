@@ -134,7 +134,7 @@ local h = std.task.spawn(function() end)
 h.join() --> error: task:join: got nil as receiver, want a task (call it with a colon)
 ---
 local h = std.task.spawn(function() end)
-h:jion() --> error: attempt to call "jion", which is not a function
+h:jion() --> error: attempt to call "jion", which is not a function (did you mean "join"?)
 ---
 local me
 std.task.scope(function(s)
