@@ -28,14 +28,11 @@ func mendStatements(v reflect.Value) {
 	for i, stmt := range stmts {
 		switch stmt := stmt.(type) {
 		case *ast.AssignStmt:
-			switch {
-			case len(stmt.Lhs) > 1 || len(stmt.Rhs) > 1 || inPlace(stmt):
+			if len(stmt.Lhs) > 1 || len(stmt.Rhs) > 1 || inPlace(stmt) {
 				stmts[i] = inOrder(stmt)
-			case pops(stmt):
-				stmts[i] = popped(stmt)
 			}
 		case *ast.GenericForStmt:
-			if !plainCall(stmt.Exprs[0]) {
+			if len(stmt.Exprs) != 1 || !plainCall(stmt.Exprs[0]) {
 				stmts[i] = iteratorFirst(stmt)
 			}
 		case *ast.GotoStmt:
@@ -119,46 +116,14 @@ func mentions(fn *ast.FunctionExpr, name string) bool {
 	})
 }
 
-// pops says whether a statement is t[#t] = nil.
-func pops(one *ast.AssignStmt) bool {
-	place, ok := one.Lhs[0].(*ast.AttrGetExpr)
-	if _, none := one.Rhs[0].(*ast.NilExpr); !ok || !none {
-		return false
-	}
-	length, ok := place.Key.(*ast.UnaryLenOpExpr)
-	return ok && sameName(place.Object, length.Expr)
-}
-
-// sameName says whether two expressions are the same name, or the same fields of it.
-func sameName(a, b ast.Expr) bool {
-	switch a := a.(type) {
-	case *ast.IdentExpr:
-		b, ok := b.(*ast.IdentExpr)
-		return ok && a.Value == b.Value
-	case *ast.StringExpr:
-		b, ok := b.(*ast.StringExpr)
-		return ok && a.Value == b.Value
-	case *ast.AttrGetExpr:
-		b, ok := b.(*ast.AttrGetExpr)
-		return ok && sameName(a.Object, b.Object) && sameName(a.Key, b.Key)
-	}
-	return false
-}
-
-// popped answers t[#t] = nil so that the place of the element goes too, else a
-// stack takes time that grows with all it ever held.
-func popped(one *ast.AssignStmt) ast.Stmt {
-	call := hosted(one, popLast, one.Lhs[0].(*ast.AttrGetExpr).Object)
-	return at(one, &ast.IfStmt{Condition: at(one, &ast.UnaryNotOpExpr{Expr: call}), Then: []ast.Stmt{one}})
-}
-
-// plainCall says whether the compiler finds the function that a loop's iterator
-// comes from: it loses one that is itself what a call answered.
+// plainCall says whether e is a call that gives a loop all of its iterator, state and
+// control, and whose function the compiler finds: it loses one that is itself what a
+// call answered. What else a loop goes over, next, t or a name, leaves the control to
+// what stood there before.
 func plainCall(e ast.Expr) bool {
 	call, ok := e.(*ast.FuncCallExpr)
 	if !ok {
-		_, name := e.(*ast.IdentExpr)
-		return name
+		return false
 	}
 	of := call.Func
 	if of == nil {

@@ -97,6 +97,7 @@ func compileNew(name, source string) (p *lua.FunctionProto, err error) {
 	if err := finish(name, p); err != nil {
 		return nil, err
 	}
+	endLocals(p, chunk)
 	return p, nil
 }
 

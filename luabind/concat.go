@@ -1,6 +1,7 @@
 package luabind
 
 import (
+	"math"
 	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
@@ -31,12 +32,18 @@ type instruction func(l *lua.LState, inst uint32, base unsafe.Pointer) int
 //go:linkname jumpTable github.com/yuin/gopher-lua.jumpTable
 var jumpTable [lua.OP_NOP + 1]instruction
 
-// guardConcat checks the length of registers first to last joined.
+// guardConcat checks the length of registers first to last joined, and writes what is
+// not finite as tostring does.
 func (t *thread) guardConcat(first, last int) {
 	size := int64(0)
 	for i := first; i <= last; i++ {
-		if s, ok := t.L.Get(i + 1).(lua.LString); ok {
-			size += int64(len(s))
+		switch v := t.L.Get(i + 1).(type) {
+		case lua.LString:
+			size += int64(len(v))
+		case lua.LNumber:
+			if f := float64(v); math.IsInf(f, 0) || math.IsNaN(f) {
+				t.L.Replace(i+1, lua.LString(numberText(f)))
+			}
 		}
 	}
 	t.room(size, "..")

@@ -2,7 +2,6 @@ package luabind
 
 import (
 	"crypto/rand"
-	"reflect"
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
@@ -16,12 +15,10 @@ type hostFunction lua.LString
 var (
 	mark      = rand.Text()
 	storeList = hostFunction("(store) " + mark)
-	popLast   = hostFunction("(pop) " + mark)
 )
 
 var hostFunctions = map[lua.LValue]*lua.LFunction{
 	lua.LString(storeList): {IsG: true, GFunction: luaStoreList},
-	lua.LString(popLast):   {IsG: true, GFunction: luaPopLast},
 }
 
 // hosted is a call of it.
@@ -48,32 +45,4 @@ func luaStoreList(l *lua.LState) int {
 		list.RawSetInt(from+i-3, l.Get(i))
 	}
 	return 0
-}
-
-// luaPopLast is (pop)(v): where v is a table without a metatable it takes the last
-// element off, and says so.
-func luaPopLast(l *lua.LState) int {
-	t, ok := l.Get(1).(*lua.LTable)
-	if ok = ok && t.Metatable == lua.LNil; ok {
-		t.RawSetInt(t.Len(), lua.LNil)
-		trim(t)
-	}
-	l.Push(lua.LBool(ok))
-	return 1
-}
-
-// The library keeps the places of elements that were set to nil at the end of a
-// list: what counts its elements passes over all of them, sorts them and removes
-// them.
-var arrayOfTable = func() []int {
-	field, _ := reflect.TypeFor[lua.LTable]().FieldByName("array")
-	return field.Index
-}()
-
-// trim lets go of those places.
-func trim(t *lua.LTable) {
-	held := reflect.ValueOf(t).Elem().FieldByIndex(arrayOfTable).Len()
-	for n := t.Len(); held > n; held-- {
-		t.Remove(-1)
-	}
 }

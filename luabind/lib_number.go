@@ -64,7 +64,11 @@ func calculate(l *lua.LState, name string, do func(a, b float64) float64) int {
 			return 1
 		}
 	}
-	l.RaiseError("cannot perform %s operation between %s and %s", name, x.Type(), y.Type())
+	kinds := [2]lua.LValueType{x.Type(), y.Type()}
+	if okA {
+		kinds[0] = lua.LTNumber // it is the other's fault
+	}
+	l.RaiseError("cannot perform %s operation between %s and %s", name, kinds[0], kinds[1])
 	return 0
 }
 
@@ -82,7 +86,7 @@ func numberOf(v lua.LValue) (float64, bool) {
 // numberArgs is where the functions of the libraries take numbers; every
 // argument of math's is one.
 var numberArgs = map[string]map[string][]int{
-	"string": {"sub": {2, 3}, "rep": {2}, "byte": {2, 3}, "find": {3}, "gsub": {4}},
+	"string": {"sub": {2, 3}, "rep": {2}, "byte": {2, 3}, "find": {3}, "match": {3}, "gsub": {4}},
 	"table":  {"concat": {3, 4}},
 	"":       {"unpack": {2, 3}, "error": {2}},
 }

@@ -81,7 +81,7 @@ func (r *raised) keepTrace() {
 const callOfNothing = "attempt to call a non-function object"
 
 // clearer mends a message of the library: one raised by a host function that no
-// Lua function called has no position, and a call of nothing has no name.
+// Lua function called has no position, and what was nil has no name.
 func clearer(t *thread, text string) lua.LValue {
 	if strings.HasPrefix(text, " ") {
 		text = t.where() + text[1:]
@@ -92,23 +92,22 @@ func clearer(t *thread, text string) lua.LValue {
 	if head, ok := strings.CutSuffix(text, callOfNothing); ok {
 		text = head + t.deadCall()
 	}
-	return lua.LString(text)
+	return lua.LString(inLuasWords(t, text))
 }
 
 // deadCall names what the innermost Lua frame tried to call, and what it may have
 // meant.
 func (t *thread) deadCall() string {
-	name, hint := "", ""
+	name := ""
 	eachFrame(t.L, func(f *frame) bool {
-		if name = calledAs(f); name != "" {
-			hint = calleeHint(t.L, f, name)
-		}
+		name = calledAs(f)
 		return false
 	})
-	if name == "" {
+	o, ok := failedIn(t)
+	if name == "" || !ok {
 		return "attempt to call a value that is not a function"
 	}
-	return fmt.Sprintf("attempt to call %q, which is not a function%s", name, hint)
+	return fmt.Sprintf("attempt to call %q, which is not a function%s", name, o.meant(name))
 }
 
 // goError answers r as Go code gets it.

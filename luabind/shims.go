@@ -84,6 +84,9 @@ func luaTonumber(l *lua.LState) int {
 		raiseAt(l, 1, "tonumber: argument 1: got nothing, want a value")
 	}
 	v, base := l.Get(1), l.Get(2)
+	if n, ok := numberOf(base); ok {
+		base = lua.LNumber(n)
+	}
 	if base != lua.LNil && base != lua.LNumber(10) {
 		l.Push(inBase(l, v, base))
 		return 1

@@ -71,7 +71,7 @@ return (function() a, b = b, a end)()
 ---
 local t
 local a
-a, t.x = 1, 2 --> error: attempt to index a non-table object(nil) with key 'x'
+a, t.x = 1, 2 --> error: attempt to index local 't' (a nil value) with key 'x'
 ---
 local t = {}
 local a

@@ -140,6 +140,46 @@ for i = 1, 200000 do stack[i] = i end
 for _ = 1, 200000 do stack[#stack] = nil end
 for i = 1, 200000 do stack[#stack + 1] = i end
 assert(#stack == 200000)
+local class = {}
+class.__index = class
+function class:push(v) self[#self + 1] = v end
+function class:pop() local v, n = self[#self], #self self[n] = nil return v end
+local s = setmetatable({}, class)
+for i = 1, 200000 do s:push(i) end
+for i = 200000, 1, -1 do assert(s:pop() == i) end
+assert(#s == 0 and next(s) == nil)
+---
+-- Fields may be cleared while next goes over them, and the list get shorter.
+local function keys(t, at, shorten)
+  local seen = {}
+  for k in pairs(t) do
+    seen[#seen + 1] = tostring(k)
+    if k == at then shorten(t) end
+  end
+  return table.concat(seen, " ")
+end
+local function list() return { "x", "y", "z", one = 1 } end
+assert(keys(list(), 3, function(t) t[#t] = nil end) == "1 2 3 one")
+assert(keys(list(), 1, function(t) for i = 3, 1, -1 do t[i] = nil end assert(#t == 0) end) == "1 one")
+assert(keys(list(), 2, function(t) table.remove(t) table.remove(t) table.sort(t) end) == "1 2 one")
+assert(keys({ "x", "y", [9] = 9 }, 9, function(t) t[9] = nil assert(#t == 2) end) == "1 2 9")
+assert(keys({ "x", "y" }, 2, function(t) t[2] = nil assert(#t == 1) end) == "1 2")
+---
+-- A loop over what is no call begins anew: with nil, or with what it is given.
+local a, b = { 1, 2, 3 }, { "x", "y", "z" }
+local n = 0
+for _ in next, a do n = n + 1 end
+for _, v in next, b do n = n + 1 end
+for _, v in next, b, 1 do n = n + 1 end
+assert(n == 8, n)
+local function count(s, i) assert(s == nil) i = (i or 0) + 1 return i < 4 and i or nil end
+for round = 1, 2 do
+  n = 0
+  for i in count do n = n + i end
+  for i, j in count, nil do n = n + i end
+  for i, j in count, nil, 2 do n = n + i end
+  assert(n == 15, n)
+end
 ---
 -- Text that holds numbers is a date, too; numerals of a base are those of Lua.
 assert(os.time{ year = "2020", month = "01", day = "02", hour = "08" } == os.time{ year = 2020, month = 1, day = 2, hour = 8 })

@@ -29,7 +29,7 @@ end
 local _, why = pcall(function()
   return "abc" + 1
 end)
-assert(why:find(":30: cannot perform add operation between string and number", 1, true), why)
+assert(why:find(":30: attempt to perform arithmetic on a string value", 1, true), why)
 _, why = pcall(function() return ("x"):rep("q") end)
 assert(why:find('string.rep: argument 2: got "q", want a number', 1, true), why)
 ---

@@ -118,39 +118,13 @@ assert(e == t)
 assert(select("#", assert(1, nil, 3)) == 3)
 ---
 local t
-t.field = 1 --> error: attempt to index a non-table object(nil) with key 'field'
+t.field = 1 --> error: attempt to index local 't' (a nil value) with key 'field'
 ---
 local t = { name = {} }
 t.name.missing() --> error: attempt to call "missing", which is not a function
 ---
 local s = "x"
 s:missing() --> error: attempt to call "missing", which is not a function
----
--- A name that is near one that is there: in a local, an upvalue, a global, a part of
--- one, a class, or under a name that was computed.
-local lib = { read = function() end, fs = { write = function() end }, count = 1 }
-local class = { hello = function() end }
-class.__index = class
-local heir = setmetatable({ own = function() end }, class)
-heir.__index = heir
-local key = "raed"
-for want, f in pairs{
-  ['"raed", which is not a function (did you mean "read"?)'] = function() lib.raed(1, { 2 }, "x" .. 1, lib and 1 or 2) end,
-  ['"wriet", which is not a function (did you mean "write"?)'] = function() return lib.fs.wriet() end,
-  ['"prnt", which is not a function (did you mean "print"?)'] = function() prnt() end,
-  ['"formt", which is not a function (did you mean "format"?)'] = function() string.formt() end,
-  ['"uper", which is not a function (did you mean "upper"?)'] = function() return ("x"):uper() end,
-  ['"helo", which is not a function (did you mean "hello"?)'] = function() local o = setmetatable({}, heir) o:helo() end,
-  ['"onw", which is not a function (did you mean "own"?)'] = function() local o = setmetatable({}, heir) o:onw() end,
-  ['"cuont", which is not a function'] = function() lib.cuont() end,
-  ['"count", which is not a function'] = function() lib.count() end,
-  ['"lib", which is not a function'] = function() local lib lib() end,
-  ['a value that is not a function'] = function() lib[key]() end,
-} do
-  local ok, e = pcall(f)
-  local got = e:match("attempt to call (.*)$")
-  assert(not ok and got == want, e)
-end
 ---
 string.rep() --> error: bad argument #1 to rep
 ---
