@@ -35,11 +35,16 @@ func (k *Kernel) Check(ctx context.Context, found func(Problem)) (sessions int, 
 		return 0, 0, wrap("check", err)
 	}
 	paid := map[string]map[string]int64{}
+	report := func(p Problem) {
+		if ctx.Err() == nil { // else it is what the end of ctx did
+			found(p)
+		}
+	}
 	for _, in := range infos {
 		if ctx.Err() != nil {
 			return sessions, events, wrap("check", context.Cause(ctx))
 		}
-		c := checker{k: k, id: in.Stream, found: found, reserved: paid}
+		c := checker{k: k, id: in.Stream, found: report, reserved: paid, lost: map[int64]bool{}}
 		c.run(ctx, in.Head)
 		sessions, events = sessions+1, events+in.Head.Seq
 	}
@@ -51,6 +56,7 @@ type checker struct {
 	id       string
 	found    func(Problem)
 	reserved map[string]map[string]int64 // parent → child → amount
+	lost     map[int64]bool              // requests that do not rebuild
 }
 
 func (c *checker) report(seq int64, rule, format string, args ...any) {
@@ -97,13 +103,28 @@ func (c *checker) event(ctx context.Context, s *Session, ev *Event) {
 		if fieldOf(ev.Data, "hash") == nil {
 			return // a caller's
 		}
-		if _, err := s.rebuild(ctx, ev); err != nil {
-			c.report(ev.Seq, "I5", "%s", err)
-		}
+		c.request(ctx, s, ev)
 	case BudgetGranted:
 		if parent := ev.note().Parent; parent != "" {
 			c.paid(ctx, parent, ev)
 		}
+	}
+}
+
+// request holds I5. What stands on a request that does not rebuild does not either, and
+// is not read: reading what is damaged takes a second each time.
+func (c *checker) request(ctx context.Context, s *Session, ev *Event) {
+	d, err := readRecipe(ev)
+	switch {
+	case err != nil:
+	case c.lost[d.Base]:
+		err = fmt.Errorf("stands on the request of event %d, which does not rebuild", d.Base)
+	default:
+		_, err = s.rebuild(ctx, ev)
+	}
+	if err != nil {
+		c.lost[ev.Seq] = true
+		c.report(ev.Seq, "I5", "%s", err)
 	}
 }
 

@@ -91,6 +91,10 @@ func (a *app) checkStore(ctx context.Context, _ []string) error {
 		return err
 	})
 	if interrupted(ctx) {
+		d.Complete = false
+		if err := a.listed(&d); err != nil { // what was found stands
+			return err
+		}
 		return &fault{code: exitInterrupted, err: errInterrupted}
 	}
 	if errors.Is(err, store.ErrCorrupt) { // so much that it does not open
@@ -98,7 +102,6 @@ func (a *app) checkStore(ctx context.Context, _ []string) error {
 	} else if err != nil {
 		return err
 	}
-	d.OK = len(d.Problems) == 0
 	return a.checked(&d)
 }
 
@@ -112,13 +115,27 @@ func (d *checkDoc) files(ctx context.Context, st *pebblestore.Store) error {
 	return err
 }
 
+// checked says what came of a check.
 func (a *app) checked(d *checkDoc) error {
-	failed := &fault{code: exitRaised, err: fmt.Errorf("store %q: %s", a.flags.store, count(int64(len(d.Problems)+d.More), "problem"))}
+	d.OK = len(d.Problems) == 0
+	if err := a.listed(d); err != nil {
+		return err
+	}
+	switch {
+	case !d.OK:
+		return &fault{code: exitRaised, err: fmt.Errorf("store %q: %s", a.flags.store, count(int64(len(d.Problems)+d.More), "problem"))}
+	case a.flags.json:
+		return nil
+	case !d.Complete:
+		a.ui.note("the files themselves were not checked: another process holds them")
+	}
+	return a.ui.line("ok: %s, %s", count(int64(d.Sessions), "session"), count(d.Events, "event"))
+}
+
+// listed prints the problems, or all that is known as JSON.
+func (a *app) listed(d *checkDoc) error {
 	if a.flags.json {
-		if err := a.ui.json(d); err != nil || d.OK {
-			return err
-		}
-		return failed
+		return a.ui.json(d)
 	}
 	for _, p := range d.Problems {
 		at := p.Where
@@ -129,11 +146,5 @@ func (a *app) checked(d *checkDoc) error {
 			return err
 		}
 	}
-	if !d.Complete && d.OK {
-		a.ui.note("the files themselves were not checked: another process holds them")
-	}
-	if !d.OK {
-		return failed
-	}
-	return a.ui.line("ok: %s, %s", count(int64(d.Sessions), "session"), count(d.Events, "event"))
+	return nil
 }
