@@ -156,6 +156,9 @@ func syntaxError(name, source string, err error) error {
 				line, text = n, head
 			}
 		}
+		if strings.Contains(text, "too many local variables") {
+			text = "too many local variables in the function that begins here: at most 200, less what its longest call or assignment needs; keep some in a table, or in do … end"
+		}
 		return &SyntaxError{fmt.Sprintf("%s:%d: %s", name, max(line, 1), text)} // the chunk itself has line 0
 	}
 	return &SyntaxError{name + ": " + err.Error()}

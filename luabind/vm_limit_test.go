@@ -213,6 +213,8 @@ func TestRunAfterALimit(t *testing.T) {
 func TestSourceIsBounded(t *testing.T) {
 	const nested, chained = "more than 200 blocks and brackets within each other", "an expression with more than 1000 operators"
 	rep := strings.Repeat
+	const crowded = "too many local variables in the function that begins here: at most 200, " +
+		"less what its longest call or assignment needs; keep some in a table, or in do … end"
 	for source, want := range map[string]string{
 		rep("x = 1 ", 200_000):                              "source of 1200000 bytes, at most 1048576 are compiled",
 		"return " + rep("(", 201) + "1" + rep(")", 201):     nested,
@@ -226,7 +228,8 @@ func TestSourceIsBounded(t *testing.T) {
 		"if x then " + rep("elseif x then ", 1001) + " end": "an if with more than 1000 branches",
 		"repeat " + rep("a.b=1 ", 50_000) + "until x":       "a function of 150004 instructions, at most 131072 are compiled",
 		"return {" + numbers(60_000) + "}":                  "a function with 20001 different constants, too many to compile; keep data in a file and read it with std.json",
-		rep("local a\n", 201):                               "too many local variables",
+		rep("local a\n", 201):                               crowded,
+		rep("local a\n", 195) + "f(" + rep("1, ", 9) + "1)": crowded,
 	} {
 		_, err := compile("s.lua", source)
 		require.EqualError(t, err, "s.lua:1: "+want)
