@@ -46,10 +46,16 @@ func Classify(f Failure, now time.Time) *kernel.CallError {
 // Filtered says whether a filter of the provider's stopped the prompt or the
 // answer: that is a refusal, and no mistake of the request.
 func (f Failure) Filtered() bool {
-	return filterWords[f.Code] || filterWords[f.Type] || strings.Contains(strings.ToLower(f.Message), "blocked by content filtering")
+	return filterWords[f.Code] || filterWords[f.Type] || filterText().MatchString(f.Message)
 }
 
-// filterWords are the words of filters.
+// filterText are the words of filters that have no word for programs: Anthropic's and
+// Z.ai's.
+var filterText = sync.OnceValue(func() *regexp.Regexp {
+	return anyOf(`blocked by content filtering`, `potentially unsafe or sensitive content`)
+})
+
+// filterWords are the words of filters for programs.
 var filterWords = map[string]bool{
 	"content_filter":                 true,
 	"content_policy_violation":       true,
@@ -82,70 +88,33 @@ func ClassifyError(err error) *kernel.CallError {
 	return &kernel.CallError{Kind: kernel.Transport, Message: err.Error()}
 }
 
-// overflows are the words for a prompt that is too long, server by server. A word of
-// a context alone is none: a request may have it wrong in other ways. The texts are
-// compiled when the first call fails: a start does not pay for them.
-var overflows = sync.OnceValue(func() *regexp.Regexp {
-	return anyOf(
-		`context_length_exceeded`, `exceed_context_size`, // the codes of OpenAI and of llama.cpp
-		`maximum (context|model|prompt|input) length`,                        // OpenAI, vllm, Mistral, xAI, TensorRT-LLM
-		`(exceed|longer|larger|greater|too long|overflow).*context`,          // OpenAI, llama.cpp, ollama, LM Studio, SGLang
-		`context (length|window|size|limit).*(exceed|only|reached|too )`,     // vllm, MiniMax, Cloudflare
-		`input tokens exceed the configured limit`,                           // OpenAI
-		`(prompt|input|prompt \(\d+ tokens\)) is too long`,                   // Anthropic, Bedrock, Fireworks, vllm
-		`input (token count|length).*exceed`,                                 // Gemini, Anthropic
-		`reduce the length of the (messages|prompt)`,                         // Azure, Groq, Cerebras
-		`max_tokens must be at least 1, got -`,                               // vllm: what is left for the completion
-		`max_new_tokens.{0,3} must be <=`,                                    // Together, TGI
-		`exceeded model token limit`,                                         // Kimi
-		`prompt exceeds max length`,                                          // Z.ai
-		`range of input length should be`,                                    // DashScope
-		`model_max_prompt_tokens_exceeded|prompt token count of \d+ exceeds`, // Copilot
-		`tokens in the prompt cannot exceed`,                                 // Cohere
-	)
-})
-
-func anyOf(words ...string) *regexp.Regexp {
-	return regexp.MustCompile(`(?i)` + strings.Join(words, "|"))
-}
-
-// completions are the words for a completion that was asked for beside a window, in
-// the order in which a server says both: vllm's old, its new, and OpenAI's.
-var completions = sync.OnceValue(func() *regexp.Regexp {
-	return anyOf(
-		`is too large: (?P<asked>\d+)\. This model's maximum context length is (?P<window>\d+)`,
-		`maximum context length is (?P<window>\d+) tokens.* requested (?P<asked>\d+) output tokens`,
-		`maximum context length is (?P<window>\d+) tokens.* (?P<asked>\d+) in the (completion|output)`,
-	)
-})
-
-// helps says whether a shorter prompt would help a request that is too long: not
-// where the completion that it asks for fills the window by itself.
-func helps(message string) bool {
-	words := completions()
-	found := words.FindStringSubmatch(message)
-	if found == nil {
-		return true
-	}
-	number := map[string]int64{}
-	for i, name := range words.SubexpNames() {
-		if n, err := strconv.ParseInt(found[i], 10, 64); err == nil {
-			number[name] = n
-		}
-	}
-	return number["asked"] < number["window"]
-}
-
-// tooLarge is a request that no minute's allowance will ever cover.
-var tooLarge = sync.OnceValue(func() *regexp.Regexp { return anyOf(`request too large .*limit \d+, requested \d+`) })
-
-// spentText is an account with nothing left, or a quota of a day or of nothing:
-// no wait that a run sits out brings it back.
+// spentText is an account with nothing left, or a key that is none: no wait brings it
+// back.
 var spentText = sync.OnceValue(func() *regexp.Regexp {
 	return anyOf(
-		`insufficient_quota`, `billing_(error|hard_limit)`, // OpenAI
 		`credit balance is too low`, `reached your specified (api )?usage limits`, // Anthropic
+		`insufficient balance`, // DeepSeek, Z.ai
+		`api key not valid`,    // Google
+	)
+})
+
+// spentCodes are the words of programs for the same.
+var spentCodes = sync.OnceValue(func() *regexp.Regexp {
+	return codes(
+		`insufficient_quota`, `billing_error`, `billing_hard_limit\w*`, `billing_not_active`, // OpenAI
+		`exceeded_current_quota_error`, // Kimi
+		`Arrearage`,                    // DashScope
+		`budget_exceeded`,              // LiteLLM
+		`API_KEY_INVALID`,              // Google
+	)
+})
+
+// dailyText is a quota of a day or of nothing, which is met with 429 alone: no wait
+// that a run sits out brings it back.
+var dailyText = sync.OnceValue(func() *regexp.Regexp {
+	return anyOf(
 		`PerDay`, `quota exceeded for metric: .*, limit: 0\b`, // Gemini: the name of the quota, and one that is none
+		`free-models-per-day`, // openrouter
 	)
 })
 
@@ -154,19 +123,24 @@ var spentText = sync.OnceValue(func() *regexp.Regexp {
 var quotaText = sync.OnceValue(func() *regexp.Regexp { return anyOf(`exceeded your current quota`) })
 
 // isSpent says whether waiting is of no use.
-func (f Failure) isSpent(said string) bool {
-	return spentText().MatchString(said) || quotaText().MatchString(said) && f.RetryAfter == "" && waitIn(f.Message) == 0
+func (f Failure) isSpent() bool {
+	switch {
+	case f.coded(spentCodes()) || spentText().MatchString(f.Message):
+		return true
+	case f.Status >= 400 && f.Status != http.StatusTooManyRequests:
+		return false // it is about the request
+	}
+	return dailyText().MatchString(f.Message) || quotaText().MatchString(f.Message) && f.RetryAfter == "" && waitIn(f.Message) == 0
 }
 
 func (f Failure) kind() kernel.CallKind {
-	said := f.Code + " " + f.Type + " " + f.Message
 	if f.Status < 300 || f.Status >= 400 && f.Status < 500 {
 		switch {
-		case f.isSpent(said):
+		case f.isSpent():
 			return kernel.Auth
-		case f.overflows(said) && helps(said):
+		case f.overflows() && helps(f.Message):
 			return kernel.ContextOverflow
-		case f.overflows(said):
+		case f.overflows():
 			return kernel.InvalidRequest
 		}
 	}
@@ -178,14 +152,6 @@ func (f Failure) kind() kernel.CallKind {
 		}
 	}
 	return statusKind(f.Status)
-}
-
-// overflows says whether a prompt is too long, by what the provider said.
-func (f Failure) overflows(said string) bool {
-	if f.Status == http.StatusTooManyRequests {
-		return tooLarge().MatchString(said)
-	}
-	return overflows().MatchString(said)
 }
 
 // codeKinds reads the word of an error that comes inside a stream, where the

@@ -75,6 +75,10 @@
 // the description quotes it whole. Where a history has calls and no tool is
 // offered, the tools of the history are named and may not be called.
 //
+// A picture or a file is sent as what its first bytes say that it is. One that the
+// provider does not take, of its type or of its size, stands as words that say so: it
+// would be refused on every later turn.
+//
 // Parameters come from the Conf, over it the request's params, over them what a
 // filter set under the same name. A key of a filter that is no parameter goes to
 // the body as it is. Whether a body streams is the adapter's to add.

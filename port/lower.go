@@ -44,6 +44,8 @@ type Target struct {
 	// Compatible is a model of another provider behind the same wire: it does not
 	// sign what it thinks, and has rules of its own for tools.
 	Compatible bool
+
+	Media MediaLimits // what is longer is left out, with words that say so
 }
 
 // Wire is a request as a provider takes it.

@@ -217,8 +217,8 @@ func (a about) filename(mediaType string) json.RawMessage {
 	if blank(name) {
 		name = "document"
 	}
-	if mediaType == "application/pdf" && !strings.HasSuffix(strings.ToLower(name), ".pdf") {
-		name += ".pdf"
+	if ending := fileEnding(mediaType); !strings.HasSuffix(strings.ToLower(name), ending) {
+		name += ending
 	}
 	return field.Quoted(name)
 }
@@ -279,7 +279,7 @@ func (l *lowering) chatParams(body field.Map) {
 		body["stop"] = field.Texts(c.Stop)
 	}
 	if c.ResponseFormat != nil {
-		body["response_format"] = c.ResponseFormat
+		body["response_format"] = formatWithItems(c.ResponseFormat)
 	}
 	if effort := c.Thinking.effort(); effort != "" {
 		body["reasoning_effort"] = field.Quoted(effort)

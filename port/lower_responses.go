@@ -176,7 +176,7 @@ func (l *lowering) responsesParams(body field.Map) error {
 	if c.ResponseFormat == nil {
 		return nil
 	}
-	format, err := responsesFormat(c.ResponseFormat)
+	format, err := responsesFormat(formatWithItems(c.ResponseFormat))
 	body["text"] = field.Map{"format": format}.JSON()
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"mime"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -22,23 +21,6 @@ type mediaSource struct {
 	MediaType string `json:"media_type"`
 	Data      string `json:"data"`
 	URL       string `json:"url"`
-}
-
-// imageTypes are the pictures that every provider sees.
-var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
-
-// IsImage says whether models see pictures of a media type, spelled as [MediaType]
-// answers it.
-func IsImage(mediaType string) bool { return slices.Contains(imageTypes, mediaType) }
-
-// MediaType answers a media type as providers spell it: in small letters, without
-// parameters, and a JPEG by its name.
-func MediaType(given string) string {
-	kind, _, _ := strings.Cut(strings.ToLower(given), ";")
-	if kind = strings.TrimSpace(kind); kind == "image/jpg" || kind == "image/pjpeg" {
-		return "image/jpeg"
-	}
-	return kind
 }
 
 // fault answers why no provider takes the source of a block, or nothing.
@@ -74,23 +56,29 @@ func isBase64(data string) bool {
 	return true
 }
 
-// tidy answers a source as providers spell it, where it says the same in other
-// words: base64 with line ends, without its padding, or as a data URL; text in
-// base64.
-func (s mediaSource) tidy(block string) mediaSource {
+// tidy answers a source and its kind of block as providers spell them, where that says
+// the same in other words: base64 with line ends, without its padding, or as a data
+// URL; text in base64; a file that is called something else than it is.
+func (s mediaSource) tidy(block string) (mediaSource, string) {
 	if s.Type != "base64" {
-		return s
+		return s, block
 	}
 	if head, data, found := strings.Cut(s.Data, ";base64,"); found && strings.HasPrefix(head, "data:") {
 		s.Data = data
 	}
 	s.MediaType, s.Data = MediaType(s.MediaType), unbroken(s.Data)
-	if block == "document" && strings.HasPrefix(s.MediaType, "text/") {
+	if block == "document" && isText(s.MediaType) {
 		if text, err := base64.StdEncoding.DecodeString(s.Data); err == nil && utf8.Valid(text) {
-			return mediaSource{Type: "text", MediaType: "text/plain", Data: string(text)}
+			return mediaSource{Type: "text", MediaType: "text/plain", Data: string(text)}, block
 		}
 	}
-	return s
+	if is := typeOf(s.Data); is != "" {
+		s.MediaType = is
+		if block = "image"; is == pdfType {
+			block = "document"
+		}
+	}
+	return s, block
 }
 
 // unbroken answers base64 on one line, with its padding.
@@ -169,7 +157,7 @@ func readMedia(raw json.RawMessage) (block string, source json.RawMessage, fault
 		}
 		_ = json.Unmarshal(source, &given)
 	}
-	s := given.tidy(block)
+	s, block := given.tidy(block)
 	if s != given {
 		source = s.json()
 	}
@@ -222,7 +210,7 @@ func legible(raw json.RawMessage) json.RawMessage {
 	switch b.Type {
 	case "image", "image_url", "input_image", "document", "audio", "input_audio", "file", "input_file", "video", "resource", "inline_data":
 		_, source, fault := readMedia(raw)
-		if source == nil {
+		if source == nil || fault == "" { // what is wrong is another member
 			fault = mediaSource{}.fault("")
 		}
 		if len(raw) < 1<<10 && (source == nil || !bytes.Contains(source, []byte(`"base64"`))) {
@@ -238,13 +226,33 @@ func unsent(block, fault string) json.RawMessage {
 	return field.Quoted(fmt.Sprintf("[a block of type %s that cannot be sent: %s]", block, fault))
 }
 
+// MediaLimits is the most that a provider takes of one medium, in bytes of its base64;
+// 0: nobody knows.
+type MediaLimits struct{ Image, File int }
+
+// of answers the limit for a block.
+func (l MediaLimits) of(block string) int {
+	if block == "image" {
+		return l.Image
+	}
+	return l.File
+}
+
 // mediaFault answers why the provider of t does not take a medium that another
 // one does, or nothing.
 func (t Target) mediaFault(block string, source json.RawMessage) string {
 	var s mediaSource
 	_ = json.Unmarshal(source, &s)
-	if t.Dialect == Anthropic && block == "document" && s.Type == "base64" && s.MediaType != "application/pdf" {
-		return fmt.Sprintf("got the media type %q, want \"application/pdf\" or a source of type \"text\"", s.MediaType)
+	limit := t.Media.of(block)
+	switch {
+	case s.Type != "base64":
+	case limit > 0 && len(s.Data) > limit:
+		return fmt.Sprintf("got %d bytes of base64, want at most %d", len(s.Data), limit)
+	case block != "document" || s.MediaType == pdfType:
+	case t.Dialect != Responses:
+		return fmt.Sprintf("got the media type %q, want %q or a source of type \"text\"", s.MediaType, pdfType)
+	case fileEnding(s.MediaType) == "":
+		return fmt.Sprintf("got the media type %q, want a source of type \"text\" or one of %s", s.MediaType, field.List(fileTypes()))
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package port_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -61,7 +62,7 @@ func TestAnImageInOtherSpellings(t *testing.T) {
 func TestAnImageThatCannotBeRead(t *testing.T) {
 	bytes := strings.Repeat("iVBORw0K", 1000)
 	for _, block := range []string{
-		`{"type":"image","source":{"type":"base64","mediaType":"image/png","data":"` + bytes + `"}}`,
+		`{"type":"image","source":{"type":"base64","mediaType":"image/png","data":"` + strings.Repeat("AAAAiVBO", 1000) + `"}}`,
 		`{"type":"image","source":"` + bytes + `"}`,
 		`{"type":"image_url","image_url":"` + bytes + `"}`,
 		`{"type":"input_image","image_url":"data:image/png;base64,` + bytes + `"}`,
@@ -72,7 +73,7 @@ func TestAnImageThatCannotBeRead(t *testing.T) {
 	} {
 		for _, target := range dialects {
 			body := bodyWith(t, target, `{"content":[`+block+`,{"type":"text","text":"what is it?"}],"role":"user"}`)
-			require.NotContains(t, body, "iVBOR", block)
+			require.NotContains(t, body, "iVBO", block)
 			require.Contains(t, body, "that cannot be sent: want an image or a document with source = ", block)
 			require.Contains(t, body, "what is it?")
 		}
@@ -117,6 +118,71 @@ func TestMediaThatNobodyTakes(t *testing.T) {
 		}
 	}
 	word := `{"content":[` + block("document", "application/msword", "aGkh") + `],"role":"user"}`
-	require.Contains(t, bodyWith(t, dialects[0], word), `got the media type \"application/msword\", want \"application/pdf\"`)
-	require.Contains(t, bodyWith(t, dialects[1], word), "aGkh")
+	for _, target := range dialects[:2] {
+		require.Contains(t, bodyWith(t, target, word), `got the media type \"application/msword\", want \"application/pdf\"`)
+	}
+	require.Contains(t, bodyWith(t, dialects[2], word), "aGkh")
+	zip := `{"content":[` + block("document", "application/zip", "aGkh") + `],"role":"user"}`
+	require.Contains(t, bodyWith(t, dialects[2], zip), `got the media type \"application/zip\", want a source of type \"text\" or one of application/pdf, application/vnd.`)
+}
+
+// A file is sent as what its bytes are, whatever it is called: its provider reads them.
+func TestAFileIsWhatItsBytesAre(t *testing.T) {
+	block := func(kind, media, bytes string) string {
+		data := base64.StdEncoding.EncodeToString([]byte(bytes))
+		return `{"content":[{"source":{"data":"` + data + `","media_type":"` + media + `","type":"base64"},"type":"` + kind + `"}],"role":"user"}`
+	}
+	png, jpeg, gif, webp := "\x89PNG\r\n\x1a\n....", "\xff\xd8\xff\xe0....", "GIF89a....", "RIFF....WEBPVP8 "
+	for _, target := range dialects {
+		for media, bytes := range map[string]string{"image/png": png, "image/jpeg": jpeg, "image/gif": gif, "image/webp": webp} {
+			want := bodyWith(t, target, block("image", media, bytes))
+			require.Contains(t, want, media)
+			require.NotContains(t, want, "cannot be sent")
+			for _, said := range []string{"image/png", "image/jpeg", "image/webp", "image/svg+xml", "application/octet-stream", ""} {
+				require.Equal(t, want, bodyWith(t, target, block("image", said, bytes)), said)
+			}
+			for _, said := range []string{"application/pdf", "image/bmp", "application/octet-stream"} {
+				require.Equal(t, want, bodyWith(t, target, block("document", said, bytes)), said)
+			}
+		}
+		pdf := bodyWith(t, target, block("document", "application/pdf", "%PDF-1.4\n"))
+		require.Equal(t, pdf, bodyWith(t, target, block("document", "application/octet-stream", "%PDF-1.4\n")))
+		require.Equal(t, pdf, bodyWith(t, target, block("image", "image/png", "%PDF-1.4\n")))
+		for bytes, is := range map[string]string{"BM......": "image/bmp", "II*\x00....": "image/tiff", "\x00\x00\x00\x18ftypheic....": "image/heic"} {
+			require.Contains(t, bodyWith(t, target, block("image", "image/jpeg", bytes)), `cannot be sent: got the media type \"`+is+`\", want one of image/png`)
+		}
+		require.Contains(t, bodyWith(t, target, block("document", "text/plain", "BMW, GIF8 and %PDF-")), `BMW, GIF8 and %PDF-`)
+	}
+}
+
+// A text is one whatever it is called, and a file has the ending that says what it is.
+func TestFilesOfDocuments(t *testing.T) {
+	block := func(media, title string) string {
+		return `{"content":[{"source":{"data":"e30K","media_type":"` + media + `","type":"base64"},"title":"` + title + `","type":"document"}],"role":"user"}`
+	}
+	for _, target := range dialects {
+		for _, media := range []string{"application/json", "application/ld+json", "application/xml", "image/svg+xml", "text/csv", "application/x-yaml"} {
+			require.Contains(t, bodyWith(t, target, block(media, "")), `{}\n`, media)
+		}
+	}
+	const docx = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+	for title, want := range map[string]string{"": "document.docx", "plan": "plan.docx", "Plan.DOCX": "Plan.DOCX", "plan.doc": "plan.doc.docx"} {
+		require.Contains(t, bodyWith(t, dialects[2], block(docx, title)), `"filename":"`+want+`"`)
+	}
+}
+
+// A medium that is longer than its provider takes would be refused on every later turn.
+func TestAMediumThatIsTooLong(t *testing.T) {
+	block := func(kind, media string) string {
+		return `{"content":[{"source":{"data":"aGkhaGkh","media_type":"` + media + `","type":"base64"},"type":"` + kind + `"}],"role":"user"}`
+	}
+	for _, target := range dialects {
+		for _, m := range []string{block("image", "image/png"), block("document", "application/pdf")} {
+			target.Media = port.MediaLimits{Image: 8, File: 8}
+			require.Contains(t, bodyWith(t, target, m), "aGkhaGkh")
+			target.Media = port.MediaLimits{Image: 7, File: 7}
+			require.Contains(t, bodyWith(t, target, m), "cannot be sent: got 8 bytes of base64, want at most 7]")
+			require.NotContains(t, bodyWith(t, target, m), "aGkhaGkh")
+		}
+	}
 }

@@ -14,8 +14,8 @@ const (
 )
 
 // withItems answers a schema in which every list says what is in it: anything,
-// where nothing is said. That is what its silence means, and OpenAI refuses it.
-// Another schema stays byte for byte.
+// where nothing is said. That is what its silence means, and OpenAI refuses it, as it
+// does a choice among nothing, which goes. Another schema stays byte for byte.
 func withItems(raw json.RawMessage) json.RawMessage {
 	top := field.Map{}
 	if field.KindOf(raw) != '{' || json.Unmarshal(raw, &top) != nil {
@@ -30,10 +30,29 @@ func withItems(raw json.RawMessage) json.RawMessage {
 	if isList(top["type"]) && top["items"] == nil {
 		top["items"], changed = json.RawMessage(`{}`), true
 	}
+	if choice, err := field.Elements(top["enum"]); err == nil && len(choice) == 0 && top["enum"] != nil {
+		delete(top, "enum")
+		changed = true
+	}
 	if !changed {
 		return raw
 	}
 	return top.JSON()
+}
+
+// formatWithItems answers a response_format with such a schema.
+func formatWithItems(raw json.RawMessage) json.RawMessage {
+	format, named := field.Map{}, field.Map{}
+	if json.Unmarshal(raw, &format) != nil || json.Unmarshal(format["json_schema"], &named) != nil || named["schema"] == nil {
+		return raw
+	}
+	mended := withItems(named["schema"])
+	if string(mended) == string(named["schema"]) {
+		return raw
+	}
+	named["schema"] = mended
+	format["json_schema"] = named.JSON()
+	return format.JSON()
 }
 
 // itemsUnder does so for the schemas that stand under a key.

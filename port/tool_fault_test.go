@@ -21,6 +21,32 @@ func TestAListSaysWhatIsInIt(t *testing.T) {
 	}
 }
 
+// A choice among nothing is what a script has that listed nothing: it goes, and its
+// tool stays.
+func TestAChoiceAmongNothing(t *testing.T) {
+	req := &kernel.Request{HasTools: true, Tools: []json.RawMessage{json.RawMessage(
+		`{"input_schema":{"properties":{"a":{"enum":[],"type":"string"},"b":{"enum":["x"]},"enum":{"type":"string"}},"type":"object"},"name":"t"}`)}}
+	for _, target := range dialects {
+		wire, err := port.Lower(target, req, port.Conf{Model: "m", MaxTokens: 9})
+		require.NoError(t, err)
+		require.Contains(t, string(wire.Body), `"properties":{"a":{"type":"string"},"b":{"enum":["x"]},"enum":{"type":"string"}}`)
+	}
+}
+
+// OpenAI wants the same of a format as of a tool.
+func TestAListInAFormat(t *testing.T) {
+	format := func(list string) json.RawMessage {
+		return json.RawMessage(`{"json_schema":{"name":"n","schema":{"properties":{"l":` + list + `},"type":"object"}},"type":"json_schema"}`)
+	}
+	for _, target := range dialects[1:] {
+		for _, list := range []string{`{"type":"array"}`, `{"items":{},"type":"array"}`} {
+			wire, err := port.Lower(target, &kernel.Request{}, port.Conf{Model: "m", ResponseFormat: format(list)})
+			require.NoError(t, err)
+			require.Contains(t, string(wire.Body), `"l":{"items":{},"type":"array"}`)
+		}
+	}
+}
+
 // One tool that a provider refuses a request for is left out by name, and only
 // there.
 func TestOneToolDoesNotSpoilTheOthers(t *testing.T) {

@@ -100,4 +100,22 @@ describe("ports.openai", function()
     end
     assert.equal(50011, count({ model = "m", dialect = "vllm" }, ("word "):rep(40000)))
   end)
+
+  local function document(media_type, data)
+    local source = { type = "base64", media_type = media_type, data = data }
+    return { { type = "document", source = source } }
+  end
+
+  it("takes a file for what its bytes are, whatever it is called", function()
+    for _, dialect in ipairs{ "openai", "vllm" } do
+      local conf = { model = "gpt-5", dialect = dialect }
+      local n = count(conf, document("application/octet-stream", "iVBORw0K" .. ("A"):rep(800000)))
+      assert.is_true(n > 1600 and n < 1700, dialect .. " counts " .. n)
+    end
+  end)
+
+  it("takes JSON for the text that it is", function()
+    local n = count({ model = "gpt-5", dialect = "openai" }, document("application/json", "e30="))
+    assert.is_true(n < 100, "it counts " .. n)
+  end)
 end)

@@ -1,12 +1,10 @@
 package anthropic
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"strings"
 
@@ -35,29 +33,6 @@ type message struct {
 type stopDetails struct {
 	Category    string `json:"category"`
 	Explanation string `json:"explanation"`
-}
-
-// isStream says whether an answer comes in pieces. Some servers call a stream
-// text/plain, or nothing: then it begins as one.
-func isStream(res *http.Response) bool {
-	kind, _, _ := mime.ParseMediaType(res.Header.Get("content-type"))
-	switch kind {
-	case "text/event-stream":
-		return true
-	case "application/json":
-		return false
-	}
-	body := bufio.NewReader(res.Body)
-	res.Body = struct {
-		io.Reader
-		io.Closer
-	}{body, res.Body}
-	begin, _ := body.Peek(len("event:"))
-	if text := string(begin); !strings.HasPrefix(text, "event:") && !strings.HasPrefix(text, "data:") {
-		return false
-	}
-	res.Header.Set("content-type", "text/event-stream") // the client chooses its decoder by it
-	return true
 }
 
 // whole reads an answer that came in one piece.

@@ -115,7 +115,7 @@ func (m *model) ask(ctx context.Context, out *request, on func(kernel.Delta)) (*
 	}
 	defer res.Body.Close()
 	r := &reader{ctx: ctx, request: out, model: m.conf.Model, on: on}
-	if isStream(res) {
+	if wire.IsStream(res) {
 		return r.stream(res)
 	}
 	return r.whole(res)

@@ -36,9 +36,10 @@
 //	max_tokens       32,000 for a Claude model when nobody says
 //	thinking         in the form that the model takes: adaptive, or a budget
 //	                 which an effort is turned into (models.go lists the lines)
-//	temperature …    the wire has no knobs of sampling since 2026-10-21: they are
-//	                 left out, and said. A header anthropic-version of conf.headers
-//	                 that is older sends them to the models that take them
+//	temperature …    the wire has no knobs of sampling for a Claude model since
+//	                 2026-10-21: they are left out, and said. A header
+//	                 anthropic-version of conf.headers that is older sends them to the
+//	                 models that take them. Another's model takes them
 //	seed             refused: the wire has none
 //	response_format  json_schema, as output_config.format
 //	cache            at most four marks, placed by the conversation alone; cache.go

@@ -37,6 +37,9 @@ func (m *model) request(req *kernel.Request) (*request, error) {
 // fitted answers the body of req without what only a call has.
 func (m *model) fitted(req *kernel.Request) (port.Wire, field.Map, error) {
 	target := port.Target{Dialect: port.Anthropic, Port: Name, Prefill: m.family.prefill, Compatible: !m.family.ours}
+	if m.family.ours {
+		target.Media = port.MediaLimits{Image: 5 << 20, File: 32 << 20} // as the provider measures them
+	}
 	wire, err := port.Lower(target, req, m.prepared(req))
 	if err != nil {
 		return port.Wire{}, nil, err
@@ -94,11 +97,13 @@ func said(req *kernel.Request, conf port.Conf) (limit int64, effort string) {
 }
 
 // fitSampling leaves out the knobs that the model or the wire does not take: the
-// client's own version of the wire knows none.
+// provider's own models, whatever a proxy calls them, take none in the client's version
+// of the wire, nor while they think.
 func (m *model) fitSampling(top field.Map) {
-	thinks := strings.Contains(string(top["thinking"]), `"enabled"`)
+	free := m.server.version() < newWire && !strings.Contains(string(top["thinking"]), `"enabled"`)
+	another := !strings.Contains(strings.ToLower(m.conf.Model), "claude")
 	for _, knob := range []string{"temperature", "top_k", "top_p"} {
-		if top[knob] == nil || m.family.sampling && m.server.version() < newWire && !thinks {
+		if top[knob] == nil || m.family.sampling && (free || another) {
 			continue
 		}
 		delete(top, knob)

@@ -34,6 +34,8 @@ func TestFitted(t *testing.T) {
 		"knobs of an old wire":          {port.Conf{Model: "claude-sonnet-4-6", Temperature: number(0.5), Headers: old}, "", map[string]string{"temperature": "0.5"}, nil},
 		"knobs of an old wire, thought": {port.Conf{Model: "claude-haiku-4-5", Temperature: number(0.5), Headers: old, Thinking: port.Thinking{On: true}}, "", map[string]string{"temperature": ""}, []string{"anthropic: claude-haiku-4-5 takes no temperature, it was left out of the request"}},
 		"knobs of an old wire, refused": {port.Conf{Temperature: number(0.5), Headers: old}, "", map[string]string{"temperature": ""}, []string{"anthropic: claude-opus-4-7 takes no temperature, it was left out of the request"}},
+		"knobs of another's model":      {port.Conf{Model: "glm-9", Temperature: number(0.5), TopP: number(0.9), TopK: 4, Thinking: port.Thinking{On: true, BudgetTokens: 1024}}, "", map[string]string{"temperature": "0.5", "top_p": "0.9", "top_k": "4"}, nil},
+		"knobs of a proxy's Claude":     {port.Conf{Model: "bedrock/claude-9", Temperature: number(0.5)}, "", map[string]string{"temperature": ""}, []string{"anthropic: bedrock/claude-9 takes no temperature, it was left out of the request"}},
 		"adaptive":                      {port.Conf{Thinking: port.Thinking{On: true, Effort: "xhigh"}}, "", map[string]string{"thinking": `{"type":"adaptive"}`, "output_config": `{"effort":"xhigh"}`}, nil},
 		"adaptive for a budget": {port.Conf{Thinking: port.Thinking{On: true, BudgetTokens: 2000}}, "", map[string]string{"thinking": `{"type":"adaptive"}`},
 			[]string{"anthropic: claude-opus-4-7 decides itself how long it thinks, thinking.budget_tokens was left out of the request: thinking.effort asks for more or less"}},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go/v2/packages/ssestream"
@@ -39,6 +40,7 @@ type growing struct {
 // message_stop, or that said why the model stopped and then was closed: what
 // follows that says nothing. A block that has no end of its own then has it there.
 func (r *reader) stream(res *http.Response) (*kernel.Answer, error) {
+	res.Header.Set("content-type", "text/event-stream") // the client chooses its decoder by it
 	events := ssestream.NewDecoder(res)
 	g := &growing{reader: r}
 	for !g.ended && events.Next() {
@@ -102,11 +104,11 @@ func (g *growing) start(ev *event) error {
 	return nil
 }
 
-// open begins a block. Proxies number them from 1, and leave out those that they
-// do not show; each has a number of its own.
+// open begins a block. Proxies number them from 1, leave out those that they do not
+// show, or give each the same number: no two are open under one.
 func (g *growing) open(ev *event) error {
-	if !g.begun || ev.Index < 0 || g.find(ev.Index) != nil {
-		return broken(ev.Type, fmt.Sprintf("for block %d, want one behind message_start with a number of its own", ev.Index))
+	if before := g.find(ev.Index); !g.begun || ev.Index < 0 || before != nil && !before.closed {
+		return broken(ev.Type, fmt.Sprintf("for block %d, want one behind message_start and no open one of that number", ev.Index))
 	}
 	b := &growingBlock{index: ev.Index, texts: map[string]*strings.Builder{}, halves: map[string]*field.Halves{}}
 	if json.Unmarshal(ev.Block, &b.start) != nil || b.start == nil {
@@ -117,8 +119,9 @@ func (g *growing) open(ev *event) error {
 	return nil
 }
 
+// find answers the last block with a number.
 func (g *growing) find(index int) *growingBlock {
-	for _, b := range g.blocks {
+	for _, b := range slices.Backward(g.blocks) {
 		if b.index == index {
 			return b
 		}

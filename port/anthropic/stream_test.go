@@ -33,6 +33,11 @@ func TestStreamsOfProxies(t *testing.T) {
 		"no end":           {Raw: beginning + block(0) + stop(0) + why},
 		"[DONE]":           {Raw: beginning + block(0) + stop(0) + why + "data: [DONE]\n\n"},
 		"said to be plain": {Type: "text/plain", Raw: beginning + block(0) + stop(0) + why + end},
+		"said to be JSON":  {Type: "application/json", Raw: beginning + block(0) + stop(0) + why + end},
+		"a mark before":    {Type: "text/plain", Raw: "\ufeff" + beginning + block(0) + stop(0) + why + end},
+		"a line before":    {Type: "text/plain", Raw: "\n" + beginning + block(0) + stop(0) + why + end},
+		"a ping before":    {Type: "text/plain", Raw: ": ping\n\n" + beginning + block(0) + stop(0) + why + end},
+		"no stream":        {Raw: `{"type":"message","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn","usage":{"input_tokens":100,"cache_read_input_tokens":50,"output_tokens":5}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if reply.Type == "" {
@@ -51,6 +56,16 @@ func TestStreamsOfProxies(t *testing.T) {
 	r.server.Reply(wiretest.Reply{Type: "application/json", Raw: `{"type":"error","message":"Overloaded, come back"}`})
 	_, err := r.call(port.Conf{}, hello(), func(kernel.Delta) {})
 	require.Contains(t, failure(t, err).Message, "Overloaded, come back")
+
+	r.server.Reply(wiretest.Reply{Type: "text/event-stream", Raw: `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`})
+	_, err = r.call(port.Conf{}, hello(), func(kernel.Delta) {})
+	require.Equal(t, kernel.Overloaded, failure(t, err).Kind)
+	require.Contains(t, failure(t, err).Message, "Overloaded")
+
+	r.server.Reply(wiretest.Reply{Type: "text/event-stream", Raw: beginning + block(0) + stop(0) + strings.ReplaceAll(block(0)+stop(0), "hi", "ho") + why + end})
+	same, err := r.call(port.Conf{}, hello(), func(kernel.Delta) {})
+	require.NoError(t, err)
+	require.JSONEq(t, `[{"text":"hi","type":"text"},{"text":"ho","type":"text"}]`, string(same.Content))
 
 	r.server.Reply(wiretest.Reply{Type: "text/event-stream", Raw: beginning +
 		`data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}` + "\n\n" +

@@ -75,9 +75,9 @@ func (m *model) dropSampling(body field.Map) {
 		}
 	}
 	if !m.server.dialect.topK {
-		drop("top_k", m.server.dialect.name+" takes no top_k")
+		drop("top_k", m.server.dialect.called()+" takes no top_k")
 	}
-	if m.server.dialect.name == Name && reasons(m.conf.Model) {
+	if m.server.dialect.called() == Name && reasons(m.conf.Model) {
 		for _, key := range []string{"temperature", "top_p", "stop"} {
 			drop(key, "a model that reasons takes none")
 		}
@@ -90,8 +90,11 @@ func (m *model) askThinking(body field.Map, t port.Thinking) {
 	if !t.On && !t.Off {
 		return
 	}
-	effort := m.effort(t)
 	delete(body, "reasoning_effort")
+	if !m.responses && m.switchThinking(body, t) {
+		return
+	}
+	effort := m.effort(t)
 	switch form := m.server.dialect.thought; {
 	case m.responses:
 		delete(body, "reasoning")
@@ -114,8 +117,31 @@ func (m *model) askThinking(body field.Map, t port.Thinking) {
 		}
 	}
 	if t.On && t.BudgetTokens > 0 && t.Effort == "" && effort != "" {
-		m.port.warn("%s: thinking.budget_tokens = %d is not sent: %s takes an effort, and gets \"%s\"", m.conf.Model, t.BudgetTokens, m.server.dialect.name, effort)
+		m.port.warn("%s: thinking.budget_tokens = %d is not sent: %s takes an effort, and gets \"%s\"", m.conf.Model, t.BudgetTokens, m.server.dialect.called(), effort)
 	}
+}
+
+// switchThinking asks a server that is told whether to think, and not how much; it
+// answers false for another one.
+func (m *model) switchThinking(body field.Map, t port.Thinking) bool {
+	on := json.RawMessage(strconv.FormatBool(t.On))
+	switch m.server.dialect.thought {
+	case byType:
+		kind := map[bool]string{true: "enabled", false: "disabled"}[t.On]
+		body["thinking"] = field.Map{"type": field.Quoted(kind)}.JSON()
+	case byEnabled:
+		body["reasoning"] = field.Map{"enabled": on}.JSON()
+	case bySwitch:
+		if body["enable_thinking"] = on; t.BudgetTokens > 0 {
+			body["thinking_budget"], t.BudgetTokens = field.Whole(t.BudgetTokens), 0
+		}
+	default:
+		return false
+	}
+	if t.Effort != "" || t.BudgetTokens > 0 {
+		m.port.warn("%s: how much to think is not sent: %s is told only whether to", m.conf.Model, m.server.dialect.called())
+	}
+	return true
 }
 
 // effort answers the nearest word for the thinking that the model takes, the next
@@ -163,8 +189,8 @@ func nearest(asked string, taken []string) string {
 
 // efforts answers the words that the model takes, the least first.
 func (m *model) efforts() string {
-	if m.server.dialect.name != Name {
-		return m.server.dialect.efforts
+	if d := m.server.dialect; d.name != Name || d.provider != "" {
+		return d.efforts
 	}
 	name := origin(m.conf.Model)
 	for _, e := range effortsOf {

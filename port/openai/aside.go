@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/knl-run/knl/kernel"
 	"github.com/knl-run/knl/port/internal/field"
@@ -14,6 +15,7 @@ import (
 //	extra_content             Gemini: { google = { thought_signature } }
 //	provider_specific_fields  LiteLLM: { thought_signature }
 //
+// A call that another model made has none of its own, and Gemini has a word for that.
 // Nothing else of a call is kept, for most servers refuse a member that they do not
 // know, among them some that write it.
 type aside struct {
@@ -84,6 +86,25 @@ func (m *model) aside(b usedBlock) (a asides) {
 	return a
 }
 
+// unsigned is the signature that Google has for a call that none of its models made, or
+// another one.
+const unsigned = `{"google":{"thought_signature":"skip_thought_signature_validator"}}`
+
+// isGemini says whether a model refuses a call without a signature: of Google's own
+// server, or of a gateway that is spoken to as to it.
+func (m *model) isGemini() bool {
+	d := m.server.dialect
+	return strings.Contains(strings.ToLower(m.conf.Model), "gemini") && (d.provider == "Google" || d.name == "vllm" && d.provider == "")
+}
+
+// sign gives the first call of an answer the signature that Gemini wants there, where
+// another model made it.
+func (m *model) sign(calls []asides) {
+	if len(calls) > 0 && calls[0].raw() == "" && m.isGemini() {
+		calls[0].Extra = json.RawMessage(unsigned)
+	}
+}
+
 // asides answers what stood beside each call of the history, in their order; nil
 // where nothing stood beside any.
 func (m *model) asides(messages []json.RawMessage) (list []asides) {
@@ -99,17 +120,27 @@ func (m *model) asides(messages []json.RawMessage) (list []asides) {
 		if json.Unmarshal(raw, &said) != nil || said.Role != "assistant" || field.KindOf(said.Content) != '[' {
 			continue
 		}
-		blocks, _ := field.Elements(said.Content)
-		for _, block := range blocks {
-			var b usedBlock
-			if field.Lenient(block, &b) && b.Type == "tool_use" {
-				a := m.aside(b)
-				list, found = append(list, a), found || a.raw() != ""
-			}
+		calls := m.asidesIn(said.Content)
+		m.sign(calls)
+		for _, a := range calls {
+			found = found || a.raw() != ""
 		}
+		list = append(list, calls...)
 	}
 	if !found {
 		return nil
+	}
+	return list
+}
+
+// asidesIn answers what stood beside each call of an answer.
+func (m *model) asidesIn(content json.RawMessage) (list []asides) {
+	blocks, _ := field.Elements(content)
+	for _, block := range blocks {
+		var b usedBlock
+		if field.Lenient(block, &b) && b.Type == "tool_use" {
+			list = append(list, m.aside(b))
+		}
 	}
 	return list
 }

@@ -76,6 +76,38 @@ func TestWhatStoodBesideACallGoesBack(t *testing.T) {
 	}
 }
 
+// Gemini refuses an answer whose first call has no signature: one that another model
+// made gets the word that Google has for it, the others what they had.
+func TestCallsOfAnotherModelForGemini(t *testing.T) {
+	const unsigned = `"extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}`
+	call := func(id, bag string) string {
+		return `{"id":"` + id + `","input":{},"name":"fs.read"` + bag + `,"type":"tool_use"}`
+	}
+	of := func(model string) string {
+		return `,"provider":{"model":"` + model + `","port":"vllm","raw":"{\"extra_content\":{\"google\":{\"thought_signature\":\"S\"}}}"}`
+	}
+	result := func(id string) string { return `{"content":"r","tool_use_id":"` + id + `","type":"tool_result"}` }
+	req := withTool(requestOf(ask,
+		`{"content":[`+call("a", of("gemini-3-flash"))+`,`+call("b", "")+`],"role":"assistant"}`, `{"content":[`+result("a")+`,`+result("b")+`],"role":"user"}`,
+		`{"content":[`+call("c", "")+`],"role":"assistant"}`, `{"content":[`+result("c")+`],"role":"user"}`,
+		`{"content":[`+call("d", of("gemini-3-pro"))+`],"role":"assistant"}`, `{"content":[`+result("d")+`],"role":"user"}`))
+	plain := func(id, more string) string {
+		return `{"function":{"arguments":"{}","name":"fs_read"},"id":"` + id + `","type":"function"` + more + `}`
+	}
+	own := `,"extra_content":{"google":{"thought_signature":"S"}}`
+	for _, base := range []string{"https://generativelanguage.googleapis.com/v1beta/openai", "http://127.0.0.1:4000/v1"} {
+		got := callsOf(t, string(openai.BodyFor(t, nil, port.Conf{Model: "gemini-3-pro", BaseURL: base}, req)))
+		for i, want := range []string{plain("a", ","+unsigned), plain("b", ""), plain("c", ","+unsigned), plain("d", own)} {
+			require.JSONEq(t, want, got[i])
+		}
+	}
+	for _, conf := range []port.Conf{{Model: "qwen3", BaseURL: "http://127.0.0.1:8000"}, {Model: "google/gemini-3-pro", BaseURL: "https://openrouter.ai/api/v1"}} {
+		for i, got := range callsOf(t, string(openai.BodyFor(t, nil, conf, req))) {
+			require.JSONEq(t, plain(string("abcd"[i]), ""), got)
+		}
+	}
+}
+
 // A bag that is broken, of another, or of what no server wants changes nothing.
 func TestABagThatDoesNotFitStaysOut(t *testing.T) {
 	for name, bag := range map[string]string{

@@ -18,10 +18,14 @@ import (
 // A filter that sets cache_control on the body lets the provider set the marks, and
 // then no other is set. port/anthropic says why these places.
 
+// isClaude says whether openrouter hands the calls on to Claude.
+func (m *model) isClaude() bool {
+	return m.server.dialect.name == "openrouter" && strings.Contains(strings.ToLower(m.conf.Model), "anthropic/")
+}
+
 // mark sets the marks of a body whose model keeps nothing without.
 func (m *model) mark(body field.Map) {
-	claude := strings.Contains(strings.ToLower(m.conf.Model), "anthropic/")
-	if m.server.dialect.name != "openrouter" || !claude || m.conf.NoCache || body["cache_control"] != nil {
+	if !m.isClaude() || m.conf.NoCache || body["cache_control"] != nil {
 		return
 	}
 	list, _ := field.Elements(body["messages"])

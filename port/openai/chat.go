@@ -78,7 +78,7 @@ type chatAnswer struct {
 // behind the usage, has only left out to say that this was all.
 func readChat(a *asked, res *http.Response) (*kernel.Answer, error) {
 	c := &chatAnswer{asked: a, calls: calls{offered: a.offered}, legacy: calls{offered: a.offered}}
-	if !isStream(res) {
+	if !wire.IsStream(res) {
 		return c.whole(res)
 	}
 	err := events(res, c.event)

@@ -20,18 +20,23 @@ func TestUsage(t *testing.T) {
 		usage string
 		want  kernel.Usage
 	}{
-		"plain":           {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}`, kernel.Usage{Input: 10, Output: 5}},
-		"cached":          {`{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":8}}`, kernel.Usage{Input: 2, CacheRead: 8, Output: 5}},
-		"written":         {`{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":3,"cache_write_tokens":4}}`, kernel.Usage{Input: 3, CacheRead: 3, CacheWrite: 4, Output: 5}},
-		"hits":            {`{"prompt_tokens":10,"completion_tokens":5,"prompt_cache_hit_tokens":6,"prompt_cache_miss_tokens":4}`, kernel.Usage{Input: 4, CacheRead: 6, Output: 5}},
-		"thinking":        {`{"prompt_tokens":10,"completion_tokens":50,"total_tokens":60,"completion_tokens_details":{"reasoning_tokens":40}}`, kernel.Usage{Input: 10, Output: 50, Thinking: 40}},
-		"thinking beside": {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":55,"completion_tokens_details":{"reasoning_tokens":40}}`, kernel.Usage{Input: 10, Output: 45, Thinking: 40}},
-		"more than all":   {`{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":80},"completion_tokens_details":{"reasoning_tokens":9}}`, kernel.Usage{CacheRead: 10, Output: 5, Thinking: 5}},
-		"in the total":    {`{"prompt_tokens":10,"completion_tokens":20,"total_tokens":530}`, kernel.Usage{Input: 10, Output: 520, Thinking: 500}},
-		"there, cached":   {`{"prompt_tokens":10,"completion_tokens":20,"total_tokens":530,"prompt_tokens_details":{"cached_tokens":8}}`, kernel.Usage{Input: 2, CacheRead: 8, Output: 520, Thinking: 500}},
-		"cached beside":   {`{"prompt_tokens":10,"completion_tokens":20,"total_tokens":38,"prompt_tokens_details":{"cached_tokens":8}}`, kernel.Usage{Input: 10, CacheRead: 8, Output: 20}},
-		"a small total":   {`{"prompt_tokens":10,"completion_tokens":20,"total_tokens":5}`, kernel.Usage{Input: 10, Output: 20}},
-		"nulls":           {`{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":null,"completion_tokens_details":null}`, kernel.Usage{Input: 10, Output: 5}},
+		"plain":            {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}`, kernel.Usage{Input: 10, Output: 5}},
+		"cached":           {`{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":8}}`, kernel.Usage{Input: 2, CacheRead: 8, Output: 5}},
+		"written":          {`{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":3,"cache_write_tokens":4}}`, kernel.Usage{Input: 3, CacheRead: 3, CacheWrite: 4, Output: 5}},
+		"hits":             {`{"prompt_tokens":10,"completion_tokens":5,"prompt_cache_hit_tokens":6,"prompt_cache_miss_tokens":4}`, kernel.Usage{Input: 4, CacheRead: 6, Output: 5}},
+		"thinking":         {`{"prompt_tokens":10,"completion_tokens":50,"total_tokens":60,"completion_tokens_details":{"reasoning_tokens":40}}`, kernel.Usage{Input: 10, Output: 50, Thinking: 40}},
+		"thinking beside":  {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":55,"completion_tokens_details":{"reasoning_tokens":40}}`, kernel.Usage{Input: 10, Output: 45, Thinking: 40}},
+		"more than all":    {`{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":80},"completion_tokens_details":{"reasoning_tokens":9}}`, kernel.Usage{CacheRead: 10, Output: 5, Thinking: 5}},
+		"in the total":     {`{"prompt_tokens":10,"completion_tokens":20,"total_tokens":530}`, kernel.Usage{Input: 10, Output: 520, Thinking: 500}},
+		"there, cached":    {`{"prompt_tokens":10,"completion_tokens":20,"total_tokens":530,"prompt_tokens_details":{"cached_tokens":8}}`, kernel.Usage{Input: 2, CacheRead: 8, Output: 520, Thinking: 500}},
+		"cached beside":    {`{"prompt_tokens":10,"completion_tokens":20,"total_tokens":38,"prompt_tokens_details":{"cached_tokens":8}}`, kernel.Usage{Input: 10, CacheRead: 8, Output: 20}},
+		"cached, Claude's": {`{"prompt_tokens":3,"completion_tokens":5,"total_tokens":2008,"cache_read_input_tokens":2000,"cache_creation_input_tokens":0}`, kernel.Usage{Input: 3, CacheRead: 2000, Output: 5}},
+		"both, Claude's":   {`{"prompt_tokens":3,"completion_tokens":5,"total_tokens":2308,"cache_read_input_tokens":2000,"cache_creation_input_tokens":300}`, kernel.Usage{Input: 3, CacheRead: 2000, CacheWrite: 300, Output: 5}},
+		"within, Claude's": {`{"prompt_tokens":2003,"completion_tokens":5,"total_tokens":2008,"prompt_tokens_details":{"cached_tokens":2000},"cache_read_input_tokens":2000}`, kernel.Usage{Input: 3, CacheRead: 2000, Output: 5}},
+		"something else":   {`{"prompt_tokens":3,"completion_tokens":5,"total_tokens":5008,"citation_tokens":5000}`, kernel.Usage{Input: 3, Output: 5}},
+		"nothing else":     {`{"prompt_tokens":3,"completion_tokens":5,"total_tokens":5008,"citation_tokens":0,"num_search_queries":3}`, kernel.Usage{Input: 3, Output: 5005, Thinking: 5000}},
+		"a small total":    {`{"prompt_tokens":10,"completion_tokens":20,"total_tokens":5}`, kernel.Usage{Input: 10, Output: 20}},
+		"nulls":            {`{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":null,"completion_tokens_details":null}`, kernel.Usage{Input: 10, Output: 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, _ := answered(t, "vllm", wiretest.Reply{Raw: `{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"x"}}],"usage":` + c.usage + `}`})

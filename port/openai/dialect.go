@@ -23,6 +23,9 @@ type dialect struct {
 	efforts string         // the words for it, the least first; openai's models differ
 	forced  forcing        // how it is made to call a tool
 	profile profileReading // where it says how large a context may be
+
+	media    port.MediaLimits // what it takes of one medium
+	provider string           // who serves it, where that is one of providers
 }
 
 // thinkingForm is how a server is asked to think.
@@ -32,6 +35,9 @@ const (
 	byEffort    thinkingForm = iota // reasoning_effort
 	byTemplate                      // the template's enable_thinking, and reasoning_effort
 	byReasoning                     // reasoning = { effort }, { max_tokens } or { enabled = false }
+	byEnabled                       // reasoning = { enabled }
+	byType                          // thinking = { type = "enabled" } or "disabled"
+	bySwitch                        // enable_thinking, and thinking_budget
 )
 
 // forcing is how a server is made to call a tool.
@@ -62,7 +68,7 @@ const (
 //	ollama      max_tokens               no     reasoning_effort  none to high     never             /api/ps, /api/show
 //	openrouter  max_tokens               yes    reasoning         minimal to xhigh any               /models context_length
 var dialects = []dialect{
-	{name: "openai", base: "https://api.openai.com/v1", baseEnv: "OPENAI_BASE_URL", keyEnv: "OPENAI_API_KEY", limit: "max_completion_tokens"},
+	{name: "openai", base: "https://api.openai.com/v1", baseEnv: "OPENAI_BASE_URL", keyEnv: "OPENAI_API_KEY", limit: "max_completion_tokens", media: openaiMedia},
 	{name: "vllm", base: "http://127.0.0.1:8000/v1", baseEnv: "VLLM_BASE_URL", limit: "max_tokens", topK: true, thought: byTemplate, efforts: "low medium high", profile: byModels},
 	{name: "llamacpp", base: "http://127.0.0.1:8080/v1", baseEnv: "LLAMACPP_BASE_URL", limit: "max_tokens", topK: true, thought: byTemplate, efforts: "low medium high", forced: byName, profile: byProps},
 	{name: "ollama", base: "http://127.0.0.1:11434/v1", baseEnv: "OLLAMA_BASE_URL", limit: "max_tokens", efforts: "none low medium high", forced: notForced, profile: byShow},
@@ -91,10 +97,12 @@ func dialectNamed(name string) (dialect, error) {
 // nothing is taken for vllm's, which asks the least of a server. The address that
 // the environment has for OpenAI is a gateway to it, unless it is near: that is how
 // most programs are shown a server of one's own, and only a model or an API that
-// nobody but OpenAI has says that it is none.
+// nobody but OpenAI has says that it is none. What a provider at its own address takes
+// stands in its table.
 func dialectAt(base *url.URL, ambient bool, conf port.Conf) dialect {
 	name := "vllm"
-	switch host := strings.TrimSuffix(strings.ToLower(base.Hostname()), "."); {
+	host := strings.TrimSuffix(strings.ToLower(base.Hostname()), ".")
+	switch {
 	case under(host, "openai.com"), under(host, "openai.azure.com"):
 		name = "openai"
 	case under(host, "openrouter.ai"):
@@ -110,7 +118,7 @@ func dialectAt(base *url.URL, ambient bool, conf port.Conf) dialect {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	return d
+	return d.of(host, conf.Model)
 }
 
 // isNear says whether a host is this machine or of a private network.

@@ -37,7 +37,10 @@
 // a place that says nothing is spoken to as to vllm. Where OPENAI_BASE_URL says is a
 // gateway to OpenAI if its place says nothing and is on another network; on this
 // machine or at a private address it is a server of your own, unless conf.model is
-// one of OpenAI's or conf.api is "responses". dialect.go has the table.
+// one of OpenAI's or conf.api is "responses". dialect.go has the table. A provider that
+// is at an address of its own (Google, Groq, Mistral, xAI, DeepSeek, Together and others,
+// provider.go) is asked to think as it takes it, and gets no top_k that it refuses. A
+// dialect that conf names goes before what an address says.
 //
 // Chat Completions is how a model is asked. conf.api = "responses" asks an OpenAI
 // model by the Responses API, and so does the name of a model that has no other
@@ -56,6 +59,9 @@
 // the bag of the call:
 //
 //	{"type": "tool_use", …, "provider": {"port": "vllm", "model": …, "raw": "{\"extra_content\":{\"google\":{\"thought_signature\":…}}}"}}
+//
+// Gemini refuses an answer whose first call has none: one of another model gets the
+// signature that Google has for such calls.
 //
 // # Caches
 //
@@ -89,7 +95,7 @@
 //	cache read   cached_tokens
 //	cache write  cache_write_tokens, where a server has it
 //	output       completion, thinking included
-//	thinking     reasoning_tokens, or what only the total has
+//	thinking     reasoning_tokens, or what only the total has and no other counter
 //
 // An answer without usage, or a half of it that is counted as nothing, is estimated
 // from bytes.

@@ -1,10 +1,12 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,7 +25,8 @@ import (
 //	Google             {"error": {"message", "code": 429, "status": "RESOURCE_EXHAUSTED", "details"}}, or a list of it
 //	gateways           {"detail": "…" or […]}, {"message": "…"}, a page
 //
-// What openrouter's own provider said stands as text in metadata.raw.
+// What openrouter's own provider said stands as text in metadata.raw, and when its own
+// limit is over, in metadata.headers.
 type spoken struct {
 	Message  string          `json:"message"`
 	Type     string          `json:"type"`
@@ -35,9 +38,13 @@ type spoken struct {
 		Reasons  []string        `json:"reasons"` // of a moderation
 		Raw      json.RawMessage `json:"raw"`
 		Provider string          `json:"provider_name"`
+		Headers  struct {
+			Reset json.RawMessage `json:"X-RateLimit-Reset"` // a moment, in milliseconds
+		} `json:"headers"`
 	} `json:"metadata"`
 
-	wait string // in seconds, where the body says it
+	reason string // the narrow word of Google's
+	wait   string // in seconds, where the body says it
 }
 
 // heard reads what a server said.
@@ -55,6 +62,7 @@ func heard(raw json.RawMessage) spoken {
 		}
 		s.google()
 		s.relay()
+		s.reset()
 	}
 	return s
 }
@@ -67,6 +75,7 @@ func (s *spoken) google() {
 	}
 	var details []struct {
 		Delay      string `json:"retryDelay"` // "34s", always in seconds
+		Reason     string `json:"reason"`
 		Violations []struct {
 			Quota string `json:"quotaId"`
 		} `json:"violations"`
@@ -75,6 +84,9 @@ func (s *spoken) google() {
 		return
 	}
 	for _, d := range details {
+		if d.Reason != "" {
+			s.reason = d.Reason
+		}
 		if d.Delay != "" {
 			s.wait = strings.TrimSuffix(d.Delay, "s")
 		}
@@ -133,6 +145,14 @@ func (s *spoken) relay() {
 	}
 }
 
+// reset reads when openrouter's own limit is over.
+func (s *spoken) reset() {
+	at := time.UnixMilli(int64(number(s.Metadata.Headers.Reset)))
+	if left := time.Until(at); s.wait == "" && left > 0 {
+		s.wait = strconv.FormatFloat(left.Seconds(), 'f', 3, 64)
+	}
+}
+
 // code answers the word and the status that the code is.
 func (s spoken) code() (word string, status int) {
 	if n := number(s.Code); n >= 100 && n <= 599 {
@@ -148,7 +168,7 @@ func (s spoken) err(status int, wait string) error {
 		status = coded
 	}
 	if word == "" {
-		word = s.Type
+		word = cmp.Or(s.reason, s.Type)
 	}
 	if wait == "" {
 		wait = s.wait

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,8 @@ func TestErrors(t *testing.T) {
 		"a minute's":  {"vllm", wiretest.Reply{Status: 429, Raw: `[{"error":{"code":429,"message":"` + exceeded + `","status":"RESOURCE_EXHAUSTED","details":[{"@type":"x","violations":[{"quotaId":"GenerateRequestsPerMinute"}]},{"retryDelay":"34s"}]}}]`}, kernel.RateLimited, 34, exceeded + " (GenerateRequestsPerMinute)"},
 		"a day's":     {"vllm", wiretest.Reply{Status: 429, Raw: `{"error":{"code":429,"message":"` + exceeded + `","status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"GenerateRequestsPerDay"}]},{"retryDelay":"34s"}]}}`}, kernel.Auth, 34, exceeded + " (GenerateRequestsPerDay)"},
 		"relayed one": {"openrouter", wiretest.Reply{Status: 429, Raw: `{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"{\"error\":{\"code\":429,\"message\":\"` + exceeded + `\",\"status\":\"RESOURCE_EXHAUSTED\",\"details\":[{\"retryDelay\":\"34.5s\"}]}}","provider_name":"Google"}}}`}, kernel.RateLimited, 34.5, "Provider returned error (Google): " + exceeded},
+		"no key":      {"vllm", wiretest.Reply{Status: 400, Raw: `[{"error":{"code":400,"message":"API key expired. Please renew the API key.","status":"INVALID_ARGUMENT","details":[{"@type":"x","reason":"API_KEY_INVALID","domain":"googleapis.com"}]}}]`}, kernel.Auth, 0, "API key expired. Please renew the API key."},
+		"reset":       {"openrouter", wiretest.Reply{Status: 429, Raw: `{"error":{"message":"Rate limit exceeded: free-models-per-min. ","code":429,"metadata":{"headers":{"X-RateLimit-Limit":"20","X-RateLimit-Reset":"1"}}}}`}, kernel.RateLimited, 0, ""},
 		"odd details": {"vllm", wiretest.Reply{Status: 429, Raw: `{"error":{"code":429,"message":"slow down","status":429,"details":"none"}}`}, kernel.RateLimited, 0, "slow down"},
 		"no credit":   {"openrouter", wiretest.Reply{Status: 402, Error: "payment", Say: "Insufficient credits"}, kernel.Auth, 0, ""},
 		"fastapi":     {"vllm", wiretest.Reply{Status: 422, Raw: `{"detail":[{"loc":["body"],"msg":"field required"}]}`}, kernel.InvalidRequest, 0, `[{"loc":["body"],"msg":"field required"}]`},
@@ -95,6 +98,19 @@ func relayed(raw string) wiretest.Reply {
 
 func events(events ...string) wiretest.Reply {
 	return wiretest.Reply{Type: "text/event-stream", Raw: strings.Join(events, "\n\n") + "\n\n"}
+}
+
+// The limit of openrouter itself says when it is over, and not how long that is.
+func TestTheResetOfOpenrouter(t *testing.T) {
+	moment := time.Now().Add(20 * time.Second).UnixMilli()
+	for _, reset := range []string{strconv.FormatInt(moment, 10), `"` + strconv.FormatInt(moment, 10) + `"`} {
+		s := wiretest.New(t).Reply(wiretest.Reply{Status: 429, Raw: `{"error":{"message":"Rate limit exceeded: free-models-per-min. ","code":429,"metadata":{"headers":{"X-RateLimit-Reset":` + reset + `}}}}`})
+		p, conf := at(s, "openrouter")
+		_, _, err := call(t, p, conf, requestOf(ask))
+		var e *kernel.CallError
+		require.ErrorAs(t, err, &e)
+		require.InDelta(t, 20, e.RetryAfter, 5)
+	}
 }
 
 func TestErrorsOfItems(t *testing.T) {

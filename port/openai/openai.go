@@ -107,7 +107,10 @@ type model struct {
 
 // target is what the bodies of m are written for.
 func (m *model) target() port.Target {
-	t := port.Target{Dialect: port.OpenAI, Port: m.server.dialect.name}
+	t := port.Target{Dialect: port.OpenAI, Port: m.server.dialect.name, Media: m.server.dialect.media}
+	if m.isClaude() {
+		t.Media = claudeMedia
+	}
 	if m.responses {
 		t.Dialect = port.Responses
 	}

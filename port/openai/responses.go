@@ -62,7 +62,7 @@ type responsesStream struct {
 
 // readResponses reads an answer of the Responses API.
 func readResponses(a *asked, res *http.Response) (*kernel.Answer, error) {
-	if isStream(res) {
+	if wire.IsStream(res) {
 		s := &responsesStream{asked: a}
 		var end *ending
 		switch err := events(res, s.event); {

@@ -39,7 +39,7 @@ func mountAnthropic(s *Server, mux *http.ServeMux) {
 func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	target := s.target(port.Anthropic)
 	req, ok := s.keep(r, func(body []byte) error {
-		if err := known(body, messagesKeys, older(r)); err != nil {
+		if err := known(body, messagesKeys, older(r, body)); err != nil {
 			return err
 		}
 		return port.Check(target, body)
@@ -70,9 +70,12 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// older answers the keys that the version a request names still has.
-func older(r *http.Request) map[string]bool {
-	if r.Header.Get("anthropic-version") < "2026-10-21" {
+// older answers the keys that the version a request names still has, and that a model
+// of another provider takes in every version.
+func older(r *http.Request, body []byte) map[string]bool {
+	var in struct{ Model string }
+	_ = json.Unmarshal(body, &in)
+	if r.Header.Get("anthropic-version") < "2026-10-21" || !strings.Contains(in.Model, "claude") {
 		return samplingKeys
 	}
 	return nil
