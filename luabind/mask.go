@@ -53,8 +53,8 @@ const (
 // value that is an ordinary word is hidden like any other, in what the model is
 // told too; Warn hears of it.
 //
-// A text takes two passes at most, and two more when it has %XX in it, whatever the
-// values are: the time is linear in the text alone.
+// A text takes two passes at most, and two more each time that it has %XX in it,
+// whatever the values are: the time is linear in the text alone.
 type Masker struct {
 	Warn func(text string) // is told of a value that will hide ordinary text; nil: nobody is
 

@@ -87,17 +87,29 @@ func starred(text string, spans []hiddenPart) string {
 // find answers what is to be hidden of text, in order, and how many bytes at the
 // end of it may be the beginning of a value.
 func (t *maskTable) find(text string, v maskView) (parts []hiddenPart, open int) {
-	ahead, tails := t.look(text, v)
-	if plain, ok := unescape(text, v.ends); ok {
-		within, ends := t.look(plain.text, v)
-		ahead = ahead.with(plain.found(within))
-		tails = append(tails, plain.found(found{pieces: ends}).pieces...)
-		slices.SortFunc(tails, func(a, b hiddenPart) int { return cmp.Or(cmp.Compare(b.from, a.from), cmp.Compare(b.to, a.to)) })
-	}
+	ahead, tails := t.lookThrough(text, v, maskEscapes)
 	if len(ahead.pieces)+len(tails) == 0 {
 		return ahead.wholes, ahead.open
 	}
 	return joined(v.withPieces(text, ahead.wholes, ahead.pieces, tails)), ahead.open
+}
+
+// maskEscapes is how many times over the bytes of a value may be spelled as %XX.
+const maskEscapes = 3
+
+// lookThrough answers what look does of text and of what it spells as %XX, up to
+// depth times over.
+func (t *maskTable) lookThrough(text string, v maskView, depth int) (ahead found, tails []hiddenPart) {
+	ahead, tails = t.look(text, v)
+	plain, ok := unescape(text, v.ends)
+	if depth == 0 || !ok {
+		return ahead, tails
+	}
+	within, ends := t.lookThrough(plain.text, v, depth-1)
+	ahead = ahead.with(plain.found(within))
+	tails = append(tails, plain.found(found{pieces: ends}).pieces...)
+	slices.SortFunc(tails, func(a, b hiddenPart) int { return cmp.Or(cmp.Compare(b.from, a.from), cmp.Compare(b.to, a.to)) })
+	return ahead, tails
 }
 
 // look answers what stands in text as it is, and the pieces that a value ends

@@ -99,17 +99,19 @@ func TestMaskHidesBytesSpelledAsInAURL(t *testing.T) {
 		m.Add(s)
 	}
 	for text, want := range map[string]string{
-		`/Zq%227/%5C%C3%A9-Xv2:L%20m9Rt4Wp1/x`:       `/***/x`,
-		`/Zq%227%2F%5c%c3%a9-Xv2%3aL%20m9Rt4Wp1/x`:   `/***/x`,
-		`?k=Zq%227%2F%5C%C3%A9%2DXv2%3AL+m9Rt4Wp1&y`: `?k=***&y`,
-		`k%3DZq%25227%252F%255C%25C3%25A9-Xv2%253AL`: `k%3D***`, // spelled so twice
-		`Zq%227/%5C%C3%A9-X… cut`:                    `***… cut`,
-		`cut …2:L%20m9Rt4Wp1 and`:                    `cut …*** and`,
-		`%61%62cd1234 and abcd%31234`:                `*** and ***`,
-		`100%abcd1234, %%abcd1234%`:                  `100%***, %%***%`,
-		`50%abcd! 50%25abcd%21`:                      `*** ***`,
-		`a 5% rise of %zz and 100%`:                  `a 5% rise of %zz and 100%`,
-		`abcd1234%61bcd1234abcd1234`:                 `*********`,
+		`/Zq%227/%5C%C3%A9-Xv2:L%20m9Rt4Wp1/x`:                    `/***/x`,
+		`/Zq%227%2F%5c%c3%a9-Xv2%3aL%20m9Rt4Wp1/x`:                `/***/x`,
+		`?k=Zq%227%2F%5C%C3%A9%2DXv2%3AL+m9Rt4Wp1&y`:              `?k=***&y`,
+		`k%3DZq%25227%252F%255C%25C3%25A9-Xv2%253AL`:              `k%3D***`,   // spelled so twice
+		`k%253dZq%252522%2537/%255c%25c3%25a9%252DXv2:L+m9Rt4Wp1`: `k%253d***`, // some bytes once, twice and three times
+		`x%252561bcd1234 %2561%2562cd1234 5%25 50%2525abcd%2521`:  `x*** *** 5%25 ***`,
+		`Zq%227/%5C%C3%A9-X… cut`:                                 `***… cut`,
+		`cut …2:L%20m9Rt4Wp1 and`:                                 `cut …*** and`,
+		`%61%62cd1234 and abcd%31234`:                             `*** and ***`,
+		`100%abcd1234, %%abcd1234%`:                               `100%***, %%***%`,
+		`50%abcd! 50%25abcd%21`:                                   `*** ***`,
+		`a 5% rise of %zz and 100%`:                               `a 5% rise of %zz and 100%`,
+		`abcd1234%61bcd1234abcd1234`:                              `*********`,
 	} {
 		assert.Equal(t, want, m.Mask(text), text)
 		assert.Equal(t, want, m.Mask(want), text)

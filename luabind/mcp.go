@@ -3,6 +3,7 @@ package luabind
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -31,7 +32,10 @@ type MCP struct {
 
 // mcpState is what a VM keeps for require("mcp"): the clients that are open. The
 // baton guards it.
-type mcpState struct{ clients map[*mcpClient]bool }
+type mcpState struct {
+	vm      *VM
+	clients map[*mcpClient]bool
+}
 
 // mcpHandle is a client as scripts hold it.
 type mcpHandle struct {
@@ -54,7 +58,7 @@ func MCPModule(m *MCP) *Module {
 	return &Module{
 		Name:   "mcp",
 		Doc:    "Servers of the Model Context Protocol: their tools for a device, their resources and prompts.",
-		Open:   func(*VM) (any, error) { return &mcpState{map[*mcpClient]bool{}}, nil },
+		Open:   func(vm *VM) (any, error) { return &mcpState{vm, map[*mcpClient]bool{}}, nil },
 		Close:  func(state any) error { state.(*mcpState).close(); return nil },
 		Types:  []*Type{mcpClientType},
 		Shapes: mcpShapes,
@@ -132,7 +136,17 @@ func (st *mcpState) close() {
 		all.Go(c.close)
 	}
 	all.Wait()
+	for c := range st.clients {
+		st.warn(c.label, c.left())
+	}
 	clear(st.clients)
+}
+
+// warn tells whoever looks after the run of what could not be ended.
+func (st *mcpState) warn(label, left string) {
+	if left != "" {
+		st.vm.config.Warn(fmt.Sprintf("mcp server %q: %s", label, left))
+	}
 }
 
 func (m *MCP) stdio(c *Call) (int, error) {
@@ -175,13 +189,18 @@ func (m *MCP) dial(c *Call, opts Options, d *mcpDial) (int, error) {
 		return 0, c.Mistake("options \"start_timeout\" and \"call_timeout\": got 0, want seconds above 0")
 	}
 	var client *mcpClient
-	if err := c.Block(func(ctx context.Context) (err error) {
+	err := c.Block(func(ctx context.Context) (err error) {
 		client, err = d.connect(ctx)
 		return err
-	}); err != nil {
+	})
+	st := c.State().(*mcpState)
+	if err == nil || !strings.Contains(err.Error(), d.left) {
+		st.warn(d.label, d.left)
+	}
+	if err != nil {
 		return 0, err
 	}
-	c.State().(*mcpState).clients[client] = true
+	st.clients[client] = true
 	return c.Return(c.VM().Wrap(mcpClientType, &mcpHandle{client, opts.Value("on_progress")}))
 }
 

@@ -1,10 +1,12 @@
 package luabind
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 	"sync"
 	"syscall"
@@ -59,6 +61,7 @@ type mcpDial struct {
 	call    time.Duration
 	idle    func() // ends kept-alive connections, nil over stdio
 	hide    Masker // the query of the URL, which no error repeats
+	left    string // what of servers that did not come up could not be ended, and why
 	// open makes the transport; over stdio it starts the server.
 	open func(*mcpClient, *mcpWire) (mcp.Transport, error)
 }
@@ -111,6 +114,7 @@ func (d *mcpDial) attempt(ctx context.Context, protocol string) (*mcpClient, err
 	session, err := c.begin(ctx)
 	if err != nil {
 		c.finish()
+		d.left = cmp.Or(c.left(), d.left)
 		return nil, c.startFault(err, d.start)
 	}
 	c.session = session
@@ -304,10 +308,10 @@ func (c *mcpClient) wreck(q question, err error) string {
 		wire = s.wire
 	}
 	cause := wire.broken()
-	itself := errors.Is(cause, io.EOF) || errors.Is(cause, syscall.EPIPE)
+	itself := errors.Is(cause, io.EOF) || errors.Is(cause, syscall.EPIPE) || errors.Is(cause, os.ErrClosed) // closed once it had ended
 	alone := itself && ended(c.server.exited, drainGrace)
 	go c.finish() // it waits for those who ask, and this is one
-	<-c.server.gone
+	<-c.server.cleared
 	switch {
 	case alone:
 		return c.server.end() + c.server.words(q.since)
@@ -331,6 +335,15 @@ func (c *mcpClient) close() {
 	c.dropped = true
 	c.mu.Unlock()
 	c.finish()
+}
+
+// left answers what of the server of a closed client could not be ended, and why,
+// or "".
+func (c *mcpClient) left() string {
+	if c.server == nil {
+		return ""
+	}
+	return c.server.left
 }
 
 func (c *mcpClient) isDropped() bool {

@@ -129,7 +129,7 @@ func messagesIn(line []byte) (messages, noise []byte) {
 	for len(rest) > 0 && mayBeMessage(rest) {
 		var value json.RawMessage
 		if err := in.Decode(&value); err != nil {
-			if answer := brokenAnswer(rest, err); answer != nil {
+			if answer := mendedAnswer(rest, err); answer != nil {
 				return append(messages, answer...), noise
 			}
 			break
@@ -140,9 +140,9 @@ func messagesIn(line []byte) (messages, noise []byte) {
 			_ = json.Unmarshal(value, &list) // it is a list
 		}
 		for _, one := range list {
-			if _, err := jsonrpc.DecodeMessage(one); err == nil {
+			if err := messageFault(one); err == nil {
 				messages = append(append(messages, one...), '\n')
-			} else if answer := brokenAnswer(one, err); answer != nil {
+			} else if answer := mendedAnswer(one, err); answer != nil {
 				messages = append(messages, answer...)
 			} else {
 				noise = append(append(noise, one...), '\n')
@@ -152,12 +152,26 @@ func messagesIn(line []byte) (messages, noise []byte) {
 	return messages, append(noise, rest...)
 }
 
-// brokenAnswer answers an error in place of an answer that cannot be read, for
-// the request that it says it is for; nil when it does not look like an answer.
-func brokenAnswer(text []byte, why error) []byte {
-	id := answeredID(text)
+// messageFault says why the SDK would not take a message, or not as what it is.
+func messageFault(one []byte) error {
+	msg, err := jsonrpc.DecodeMessage(one)
+	if req, asks := msg.(*jsonrpc.Request); err == nil && asks && req.Method == "" {
+		return errors.New("it asks for nothing")
+	}
+	return err
+}
+
+// mendedAnswer answers an answer that cannot be read for the request that it says
+// it is for: its result when that can be, so that nothing around it loses what was
+// done, else an error in its place. It is nil when text does not look like an
+// answer.
+func mendedAnswer(text []byte, why error) []byte {
+	id, result := answered(text)
 	if id == nil {
 		return nil
+	}
+	if result != nil {
+		return fmt.Appendf(nil, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n", id, result)
 	}
 	words, _, _ := strings.Cut(strings.TrimPrefix(why.Error(), "unmarshaling jsonrpc message: "), " into Go ")
 	said, err := json.Marshal(fmt.Sprintf("the answer cannot be used: %s: got %.200q", words, text))
@@ -169,12 +183,13 @@ func brokenAnswer(text []byte, why error) []byte {
 
 var mcpID = regexp.MustCompile(`(?s)^(-?[0-9]{1,15}|".*")$`)
 
-// answeredID answers the id in text that begins as an answer does and has nothing
-// that an answer has not, as a log has; nil when it does not.
-func answeredID(text []byte) (id json.RawMessage) {
+// answered answers the id in text that begins as an answer does and says nothing
+// that an answer does not, as a log does, and its result when text is whole. The id
+// is nil when text does not begin so.
+func answered(text []byte) (id, result json.RawMessage) {
 	in := json.NewDecoder(bytes.NewReader(text))
 	_, err := in.Token() // {
-	answers := false
+	answers, failed := false, false
 	for err == nil && in.More() {
 		var name json.Token
 		if name, err = in.Token(); err != nil {
@@ -182,18 +197,25 @@ func answeredID(text []byte) (id json.RawMessage) {
 		}
 		var value json.RawMessage
 		err = in.Decode(&value)
-		switch name {
+		switch said := string(value) != "null"; name {
 		case "id":
 			id = value
-		case "result", "error":
-			answers = true
+		case "result":
+			answers, result = true, value
+		case "error":
+			answers, failed = true, said
 		case "jsonrpc":
 		default:
-			return nil
+			if said {
+				return nil, nil
+			}
 		}
 	}
 	if !answers || !mcpID.Match(id) {
-		return nil
+		return nil, nil
 	}
-	return id
+	if err != nil || failed {
+		result = nil
+	}
+	return id, result
 }

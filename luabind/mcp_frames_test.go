@@ -44,11 +44,10 @@ func TestMessagesIn(t *testing.T) {
 // An answer that cannot be read is the failure of the request that it is for.
 func TestBrokenAnswers(t *testing.T) {
 	for line, why := range map[string]string{
-		`{"jsonrpc":"2.0","id":3,"error":{"code":-32000.5,"message":"m"}}`: "cannot unmarshal",
-		`{"jsonrpc":"2.0","id":3,"error":{"code":"E1","message":"m"}}`:     "cannot unmarshal",
-		`{"id":3,"result":{}}`:                        "invalid message version tag",
-		`{"jsonrpc":"2.0","id":3,"result":{"a":NaN}}`: "invalid character 'N'",
-		`{"jsonrpc":"2.0","id":3,"result":{"a":`:      "unexpected EOF",
+		`{"jsonrpc":"2.0","id":3,"error":{"code":-32000.5,"message":"m"}}`:                                  "cannot unmarshal",
+		`{"jsonrpc":"2.0","id":3,"error":{"code":"E1","message":"m"}}`:                                      "cannot unmarshal",
+		`{"jsonrpc":"2.0","id":3,"result":{"a":NaN}}`:                                                       "invalid character 'N'",
+		`{"jsonrpc":"2.0","id":3,"result":{"a":`:                                                            "unexpected EOF",
 		`{"jsonrpc":"2.0","id":3,"result":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + "}": "depth",
 		`[{"jsonrpc":"2.0","id":3,"error":"m"}]`:                                                            "cannot unmarshal",
 	} {
@@ -60,4 +59,15 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 	messages, _ := messagesIn([]byte(`{"jsonrpc":"2.0","id":"a\"b","error":"m"}`))
 	assert.Contains(t, string(messages), `"id":"a\"b",`)
+
+	for _, line := range []string{ // its result is not lost over what is around it
+		`{"id":3,"result":{"a":1}}`,
+		`{"jsonrpc":"1.0","id":3,"result":{"a":1}}`,
+		`{"jsonrpc":"2.0","id":3,"method":null,"params":null,"result":{"a":1},"error":null}`,
+		`[{"id":3,"error":null,"result":{"a":1}}]`,
+	} {
+		messages, noise := messagesIn([]byte(line))
+		assert.Empty(t, noise, line)
+		assert.Equal(t, `{"jsonrpc":"2.0","id":3,"result":{"a":1}}`+"\n", string(messages), line)
+	}
 }

@@ -136,7 +136,7 @@ func isForgotten(resp *http.Response, body []byte) bool {
 // webFault answers why a whole answer to call is of no use, or nil.
 func webFault(resp *http.Response, call *jsonrpc.Request, body []byte) *mcpWebFault {
 	text := strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
-	if said := mcpTail(string(body[:min(len(body), 200)]), 200); said != "" && mediaType(resp) != "text/html" {
+	if said := endOf(string(body[:min(len(body), 200)]), 200); said != "" && mediaType(resp) != "text/html" {
 		text = fmt.Sprintf("%s: %q", text, said)
 	}
 	switch code := resp.StatusCode; {

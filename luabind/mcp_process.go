@@ -1,19 +1,12 @@
 package luabind
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"slices"
-	"strings"
-	"syscall"
-	"time"
+	"sync"
 )
-
-// mcpLeave is how long a server gets to leave by itself once its stdin has
-// ended, before TERM. A server that only heeds signals costs that much.
-const mcpLeave = 500 * time.Millisecond
 
 // mcpServer is a server that runs as our child: its stdin and stdout carry
 // messages, its stderr is kept for what an error says. It leads a session of
@@ -21,9 +14,11 @@ const mcpLeave = 500 * time.Millisecond
 // ends with the leader. When this process is killed the [watcher] ends it.
 type mcpServer struct {
 	process
-	stdin  *os.File
-	frames *mcpFrames
-	gone   chan struct{} // closed once the session has ended and the pipes are closed
+	stdin    *os.File
+	frames   *mcpFrames
+	clearing sync.Once
+	left     string        // what could not be ended, and why; known once it is cleared
+	cleared  chan struct{} // closed once the session has ended and the pipes are closed
 }
 
 // serve starts the command as a server.
@@ -32,10 +27,9 @@ func (c *command) serve() (*mcpServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &mcpServer{gone: make(chan struct{})}
-	s.exited, s.stderr = make(chan struct{}), headTail{limit: 4 << 10}
-	s.cmd = &exec.Cmd{Path: path, Args: c.argv, Dir: c.dir}
-	s.cmd.Env = append(slices.Clip(c.env), "PWD="+c.dir)
+	s := &mcpServer{cleared: make(chan struct{})}
+	s.drained, s.stderr = make(chan struct{}), headTail{limit: 4 << 10}
+	s.prepare(c, path)
 	theirs, err := s.connect()
 	if err == nil {
 		err = s.begin()
@@ -48,6 +42,11 @@ func (c *command) serve() (*mcpServer, error) {
 		return nil, startFault(c.argv[0], err)
 	}
 	go s.watch()
+	go func() {
+		s.copies.Wait()
+		<-s.frames.eof
+		close(s.drained)
+	}()
 	return s, nil
 }
 
@@ -70,29 +69,28 @@ func (s *mcpServer) connect() (theirs []*os.File, err error) {
 	return theirs, nil
 }
 
-// watch waits for the leader and then ends what is left of it. What it had
-// written is read first; what someone outside the session keeps open is not
-// awaited.
+// watch waits for the leader and then ends what is left of it.
 func (s *mcpServer) watch() {
-	s.cmd.Wait() // its answer is in ProcessState
-	close(s.exited)
-	ended(s.frames.eof, drainGrace)
-	s.endSession(killGrace)
-	s.closePipes()
-	close(s.gone)
+	s.await()
+	s.clear()
 }
 
-// stop ends the server, by the end of its stdin, TERM and KILL, and waits until
-// nothing of it is left.
+// stop ends the server, which may leave by itself at the end of its stdin, and
+// waits until nothing of it is left, but for what cannot be ended.
 func (s *mcpServer) stop() {
 	s.stdin.Close()
-	if !ended(s.exited, mcpLeave) {
-		s.signal(syscall.SIGTERM)
-		if !ended(s.exited, killGrace) {
-			s.signal(syscall.SIGKILL)
-		}
-	}
-	<-s.gone
+	s.clear()
+}
+
+// clear ends the session. What it had written is read first; what someone outside
+// the session keeps open is not awaited.
+func (s *mcpServer) clear() {
+	s.clearing.Do(func() {
+		s.left = s.endSession(context.Background(), leaveGrace, killGrace)
+		ended(s.drained, drainGrace)
+		s.closePipes()
+		close(s.cleared)
+	})
 }
 
 // end answers how a server that is gone has ended.
@@ -106,27 +104,21 @@ func (s *mcpServer) end() string {
 
 // noise answers what a server printed beside its messages since then.
 func (s *mcpServer) noise(since int64) string {
-	if noise := mcpTail(s.frames.heard(since), mcpNoise); noise != "" {
+	if noise := endOf(s.frames.heard(since), mcpNoise); noise != "" {
 		return fmt.Sprintf("; on stdout it printed what is no message: %q", noise)
 	}
 	return ""
 }
 
-// words answers what a server that is gone said beside its messages: on stdout
-// since then, on stderr at last.
+// words answers what a server that is cleared said beside its messages, on stdout
+// since then, on stderr at last, and what could not be ended.
 func (s *mcpServer) words(since int64) string {
 	text := s.noise(since)
-	if said := mcpTail(s.stderr.String(), 400); said != "" {
+	if said := endOf(s.stderr.String(), 400); said != "" {
 		text += fmt.Sprintf("; its stderr ends with: %q", said)
 	}
-	return text
-}
-
-// mcpTail answers the end of text, n bytes at most, cut between characters.
-func mcpTail(text string, n int) string {
-	text = strings.TrimSpace(text)
-	if len(text) > n {
-		text = string(textFrom([]byte(text[len(text)-n:])))
+	if s.left != "" {
+		text += "; " + s.left
 	}
 	return text
 }

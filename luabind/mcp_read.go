@@ -111,27 +111,18 @@ func (c *mcpClient) resources(ctx context.Context) ([]*mcp.Resource, []*mcp.Reso
 // clientRead is client:read(uri).
 func clientRead(c *Call) (int, error) {
 	h, uri := Self[*mcpHandle](c), c.String(1)
-	var answer *mcp.ReadResourceResult
+	var parts []mcpContents
 	if err := c.Block(func(ctx context.Context) (err error) {
-		answer, err = mcpAsk(ctx, h.client, question{act: "resources/read " + uri, limit: h.client.call}, func(ctx context.Context, s *mcpSession) (*mcp.ReadResourceResult, error) {
-			return s.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+		parts, err = mcpAsk(ctx, h.client, question{act: "resources/read " + uri, limit: h.client.call}, func(ctx context.Context, s *mcpSession) ([]mcpContents, error) {
+			_, err := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+			return readContents(replyTo(ctx).last(), uri), err
 		})
 		return err
 	}); err != nil {
 		return 0, err
 	}
-	list := TagArray(c.L, c.L.CreateTable(len(answer.Contents), 0))
-	for _, r := range answer.Contents {
-		if r == nil {
-			continue
-		}
-		part := mcpContents{URI: r.URI, MIMEType: r.MIMEType}
-		if r.Blob != nil {
-			bytes := string(r.Blob)
-			part.Bytes = &bytes
-		} else {
-			part.Text = &r.Text
-		}
+	list := TagArray(c.L, c.L.CreateTable(len(parts), 0))
+	for _, part := range parts {
 		list.Append(c.VM().structTable(c.L, mcpForms().contents, part))
 	}
 	return c.Return(list)
@@ -174,29 +165,17 @@ func clientPrompt(c *Call) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var answer *mcp.GetPromptResult
+	var answer *mcpPromptAnswer
 	if err := c.Block(func(ctx context.Context) (err error) {
-		answer, err = mcpAsk(ctx, h.client, question{act: "prompts/get " + name, limit: h.client.call}, func(ctx context.Context, s *mcpSession) (*mcp.GetPromptResult, error) {
-			return s.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: args})
+		answer, err = mcpAsk(ctx, h.client, question{act: "prompts/get " + name, limit: h.client.call}, func(ctx context.Context, s *mcpSession) (*mcpPromptAnswer, error) {
+			_, err := s.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: args})
+			return readPromptAnswer(replyTo(ctx).last()), err
 		})
 		return err
 	}); err != nil {
 		return 0, err
 	}
-	type message struct {
-		Role    string  `json:"role"`
-		Content []block `json:"content"`
-	}
-	out := struct {
-		Description string    `json:"description,omitempty"`
-		Messages    []message `json:"messages"`
-	}{answer.Description, []message{}}
-	for _, m := range answer.Messages {
-		if m != nil {
-			out.Messages = append(out.Messages, message{string(m.Role), blocksOf([]mcp.Content{m.Content})})
-		}
-	}
-	raw, err := json.Marshal(out)
+	raw, err := json.Marshal(answer)
 	if err != nil {
 		return 0, err
 	}
@@ -232,8 +211,13 @@ func clientClose(c *Call) (int, error) {
 		h.client.close()
 		return nil
 	})
-	if err == nil {
-		delete(c.State().(*mcpState).clients, h.client)
+	if err != nil {
+		return 0, err
 	}
+	clients := c.State().(*mcpState).clients
+	if left := h.client.left(); clients[h.client] && left != "" {
+		err = &stdError{kind: denied, text: fmt.Sprintf("mcp server %q: close: %s", h.client.label, left)}
+	}
+	delete(clients, h.client)
 	return 0, err
 }

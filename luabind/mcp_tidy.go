@@ -8,7 +8,8 @@ import (
 // drafts of the protocol sizes as text, others a version as a number. The SDK reads
 // a list as one, so a single such field takes every tool with it, or the whole
 // server. It is given the fields that knl reads, where they are of the right kind;
-// tools it is not given at all, for knl reads them itself, one by one.
+// tools, and what a tool, a resource and a prompt answered, it is not given at all,
+// for knl reads them itself, one by one.
 
 // mcpKind is what a field holds: a text, a number, a truth value, an object of
 // mcpFields, or a list of such.
@@ -57,6 +58,12 @@ var mcpResults = map[string]mcpFields{
 
 // mcpTidied answers the result of a method as the SDK can read it.
 func mcpTidied(method string, result json.RawMessage) json.RawMessage {
+	switch method {
+	case "tools/call", "resources/read", "prompts/get":
+		if !fieldsOf(result).has("inputRequests") { // those the SDK answers
+			return json.RawMessage(`{}`)
+		}
+	}
 	fields, known := mcpResults[method]
 	object := map[string]json.RawMessage{}
 	if !known || json.Unmarshal(result, &object) != nil || object == nil {

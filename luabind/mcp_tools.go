@@ -122,7 +122,14 @@ func (h *mcpHandle) callTool(c *Call, name string) (int, error) {
 		}
 		return 0, err
 	}
-	result, err := resultOf(answer)
+	structured, err := lua.LValue(nil), error(nil)
+	if answer.structured != nil {
+		if structured, err = FromJSON(c.L, answer.structured); err != nil {
+			answer.blocks = append(answer.blocks, textOfBlock("[structured content that cannot be read: %s]", err))
+			answer.structured = nil
+		}
+	}
+	result, err := answer.result()
 	if err != nil {
 		return 0, err
 	}
@@ -133,11 +140,7 @@ func (h *mcpHandle) callTool(c *Call, name string) (int, error) {
 	if answer.structured == nil {
 		return c.Return(v)
 	}
-	s, err := FromJSON(c.L, answer.structured)
-	if err != nil {
-		return 0, h.client.says(mcpRefused, err, "%s: its structured answer: %s", name, err)
-	}
-	return c.Return(v, s)
+	return c.Return(v, structured)
 }
 
 // tell answers what brings progress to the script, or nil when it does not
@@ -202,13 +205,6 @@ func (c *mcpClient) listTools(ctx context.Context) ([]*mcpListed, error) {
 	})
 }
 
-// mcpToolAnswer is what a tool answered. Its structured content is as it came,
-// for the SDK reads large numbers without their last digits.
-type mcpToolAnswer struct {
-	*mcp.CallToolResult
-	structured json.RawMessage // nil: none
-}
-
 func (c *mcpClient) callTool(ctx context.Context, name string, args json.RawMessage, heard func(context.Context, mcpProgress) error) (*mcpToolAnswer, error) {
 	params := &mcp.CallToolParams{Name: name, Arguments: args}
 	q := question{act: "tools/call " + name, limit: c.call, heard: heard}
@@ -219,21 +215,11 @@ func (c *mcpClient) callTool(ctx context.Context, name string, args json.RawMess
 		q.progress = told
 	}
 	r, err := mcpAsk(ctx, c, q, func(ctx context.Context, s *mcpSession) (*mcpToolAnswer, error) {
-		r, err := s.CallTool(ctx, params)
-		if err != nil {
-			return nil, err
-		}
-		var raw struct{ StructuredContent json.RawMessage }
-		if err := json.Unmarshal(replyTo(ctx).last(), &raw); err != nil {
-			return nil, err
-		}
-		if string(raw.StructuredContent) == "null" {
-			raw.StructuredContent = nil
-		}
-		return &mcpToolAnswer{r, raw.StructuredContent}, nil
+		_, err := s.CallTool(ctx, params)
+		return readToolAnswer(replyTo(ctx).last()), err
 	})
-	if err == nil && r.IsError {
-		return nil, toolFailure(failureOf(r))
+	if err == nil && r.failed {
+		return nil, toolFailure(r.failure())
 	}
 	return r, err
 }

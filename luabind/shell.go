@@ -16,11 +16,15 @@ import (
 	"time"
 )
 
-// How long a command that must end gets between TERM and KILL, and how long its
-// output is awaited after it has ended: a process that left the session may hold
-// the pipe for ever.
 const (
-	killGrace  = time.Second
+	// killGrace is how long a command that must end gets between TERM and KILL, and
+	// then for KILL to work.
+	killGrace = time.Second
+	// leaveGrace is how long what a command leaves behind may go by itself. What is
+	// started by setsid(1) is still in the session of its command when that ends.
+	leaveGrace = 500 * time.Millisecond
+	// drainGrace is how long the output is awaited after that: a process that left
+	// the session may hold the pipe for ever.
 	drainGrace = 500 * time.Millisecond
 )
 
@@ -33,6 +37,8 @@ type command struct {
 	timeout  time.Duration // 0: none
 	maxBytes int           // of each output
 	grace    time.Duration // between TERM and KILL
+
+	kill func(pid int, s syscall.Signal) error // nil: the system's
 }
 
 // commandResult is how a command ended.
@@ -40,13 +46,15 @@ type commandResult struct {
 	code           int // exit code; 128 + n when signal n ended it
 	stdout, stderr string
 	timedOut       bool
+	left           string // what of it could not be ended, and why
 }
 
 // run runs the command in a session of its own, which has no terminal, and
 // answers when the whole session is gone: what a command leaves running in the
 // background ends with it. A process that made itself a session of its own is out
-// of reach. When ctx ends, the session is ended and the answer is the error of
-// ctx.
+// of reach. When ctx ends, the session is ended and the error is that of ctx; the
+// result is then what there is of it. A command that could not be ended has no
+// code: that is an error.
 func (c *command) run(ctx context.Context) (commandResult, error) {
 	deadline, stop := ctx, context.CancelFunc(func() {})
 	if c.timeout > 0 {
@@ -58,12 +66,36 @@ func (c *command) run(ctx context.Context) (commandResult, error) {
 		return commandResult{}, err
 	}
 	r := p.finish(deadline, c.grace)
+	if ctx.Err() == nil && !p.hasExited() {
+		return r, c.stuck(r)
+	}
 	return r, ctx.Err()
+}
+
+// stuck is the error of a command that could not be ended.
+func (c *command) stuck(r commandResult) error {
+	text := fmt.Sprintf("%q did not end within %s: %s", c.argv[0], c.timeout, r.left)
+	for _, out := range []struct{ name, text string }{{"stdout", r.stdout}, {"stderr", r.stderr}} {
+		if said := endOf(out.text, 400); said != "" {
+			text += fmt.Sprintf("; its %s ends with: %q", out.name, said)
+		}
+	}
+	return &stdError{kind: timedOut, text: text}
+}
+
+// endOf answers the end of text, n bytes at most, cut between characters.
+func endOf(text string, n int) string {
+	text = strings.TrimSpace(text)
+	if len(text) > n {
+		text = string(textFrom([]byte(text[len(text)-n:])))
+	}
+	return text
 }
 
 // process is a running command with our ends of its pipes.
 type process struct {
 	cmd            *exec.Cmd
+	kill           func(pid int, s syscall.Signal) error
 	exited         chan struct{} // closed once the leader is reaped
 	drained        chan struct{} // closed once the copies have ended
 	ours           []*os.File
@@ -76,12 +108,8 @@ func (c *command) start() (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{
-		exited: make(chan struct{}), drained: make(chan struct{}),
-		stdout: headTail{limit: c.maxBytes}, stderr: headTail{limit: c.maxBytes},
-	}
-	p.cmd = &exec.Cmd{Path: path, Args: c.argv, Dir: c.dir}
-	p.cmd.Env = append(slices.Clip(c.env), "PWD="+c.dir)
+	p := &process{drained: make(chan struct{}), stdout: headTail{limit: c.maxBytes}, stderr: headTail{limit: c.maxBytes}}
+	p.prepare(c, path)
 	theirs, err := p.openPipes(c.stdin)
 	if err == nil {
 		err = p.begin()
@@ -93,15 +121,22 @@ func (c *command) start() (*process, error) {
 		p.closePipes()
 		return nil, startFault(c.argv[0], err)
 	}
-	go func() {
-		p.cmd.Wait() // its answer is in ProcessState
-		close(p.exited)
-	}()
+	go p.await()
 	go func() {
 		p.copies.Wait()
 		close(p.drained)
 	}()
 	return p, nil
+}
+
+// prepare says what begin starts.
+func (p *process) prepare(c *command, path string) {
+	p.exited, p.kill = make(chan struct{}), c.kill
+	if p.kill == nil {
+		p.kill = syscall.Kill
+	}
+	p.cmd = &exec.Cmd{Path: path, Args: c.argv, Dir: c.dir}
+	p.cmd.Env = append(slices.Clip(c.env), "PWD="+c.dir)
 }
 
 // program answers the path of the command: a name with a slash counts from its
@@ -166,36 +201,22 @@ func (p *process) openPipes(stdin string) (theirs []*os.File, err error) {
 }
 
 // finish waits for the command, ends it when ctx ends first, and leaves neither
-// processes nor goroutines behind.
+// processes nor goroutines behind, but for what cannot be ended.
 func (p *process) finish(ctx context.Context, grace time.Duration) commandResult {
-	inTime := p.wait(ctx, grace)
-	if inTime {
-		ended(p.drained, drainGrace)
-	}
-	p.endSession(grace)
-	ended(p.drained, drainGrace)
-	p.closePipes()
-	return commandResult{
-		code:     exitCode(p.cmd.ProcessState),
-		stdout:   p.stdout.String(),
-		stderr:   p.stderr.String(),
-		timedOut: !inTime,
-	}
-}
-
-// wait waits for the leader to end and answers whether it did before ctx.
-func (p *process) wait(ctx context.Context, grace time.Duration) bool {
+	inTime := true
 	select {
 	case <-p.exited:
-		return true
 	case <-ctx.Done():
+		inTime = false
 	}
-	p.signal(syscall.SIGTERM)
-	if !ended(p.exited, grace) {
-		p.signal(syscall.SIGKILL)
-		<-p.exited
+	left := p.endSession(ctx, leaveGrace, grace)
+	ended(p.drained, drainGrace)
+	p.closePipes()
+	r := commandResult{stdout: p.stdout.String(), stderr: p.stderr.String(), timedOut: !inTime, left: left}
+	if p.hasExited() {
+		r.code = exitCode(p.cmd.ProcessState)
 	}
-	return false
+	return r
 }
 
 // closePipes ends the copies, also those whose other end someone still holds.

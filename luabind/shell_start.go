@@ -9,11 +9,12 @@ import (
 
 // live is every process that we started and have not ended yet, each the leader
 // of a session, and who ends them when we cannot.
-var live struct {
+var live = struct {
 	sync.Mutex
 	leaders map[*process]bool
 	watcher *watcher
-}
+	waited  map[int]bool // children that somebody here waits for, the watcher too
+}{leaders: map[*process]bool{}, waited: map[int]bool{}}
 
 // EndProcesses kills every process that scripts have started, with its session,
 // at once and without waiting: for a host that ends now. A process that made
@@ -37,12 +38,18 @@ func (p *process) begin() error {
 	if err := onStarter(p.cmd); err != nil {
 		return err
 	}
-	if live.leaders == nil {
-		live.leaders = map[*process]bool{}
-	}
-	live.leaders[p] = true
+	live.leaders[p], live.waited[p.cmd.Process.Pid] = true, true
 	watch(p)
 	return nil
+}
+
+// await waits for the leader.
+func (p *process) await() {
+	p.cmd.Wait() // its answer is in ProcessState
+	live.Lock()
+	delete(live.waited, p.cmd.Process.Pid)
+	live.Unlock()
+	close(p.exited)
 }
 
 // over takes p from the live ones.
@@ -63,10 +70,12 @@ func watch(p *process) {
 			return
 		}
 		live.watcher.end()
+		delete(live.waited, live.watcher.cmd.Process.Pid)
 	}
 	if live.watcher, _ = newWatcher(); live.watcher == nil {
 		return
 	}
+	live.waited[live.watcher.cmd.Process.Pid] = true
 	for p := range live.leaders {
 		live.watcher.tell("begun", p.cmd.Process.Pid)
 	}

@@ -30,12 +30,12 @@ func stdShell(secrets *Masker) *Module {
 					{Name: "max_bytes", Kind: Whole, Optional: true, Doc: "kept of each output, half of it head, half tail (default 1 MB)"},
 				}},
 			},
-			Returns: "{ code: integer, stdout: string, stderr: string, timed_out?: true }",
+			Returns: "{ code: integer, stdout: string, stderr: string, timed_out?: true, left?: string }",
 			Doc: "Runs a command to its end and answers how it ended; a code that is not 0 does not raise, " +
-				"128 + n says that signal n ended it. It has no terminal. What it leaves in the background ends with it, " +
-				"but for what made itself a session of its own (setsid). It sees no variable that looks like a credential by its name, " +
-				"or is a URL with a password. " +
-				"Raises (kind not_found, denied) when it cannot start.",
+				"128 + n says that signal n ended it. It has no terminal. What it leaves in the background ends half a second after it, " +
+				"but for what has made itself a session of its own, as setsid does: `setsid server >log 2>&1 &`. It sees no variable that looks like a credential by its name, " +
+				"or is a URL with a password. What has become another user, as sudo makes it, cannot be ended: left says which process runs on. " +
+				"Raises (kind not_found, denied) when it cannot start, and (kind timeout) when its time is over and it cannot be ended.",
 			Fn: func(c *Call) (int, error) { return runShell(c, secrets) },
 		}},
 		Fault: stdFault,
@@ -62,6 +62,9 @@ func runShell(c *Call, secrets *Masker) (int, error) {
 		result, err = cmd.run(ctx)
 		return err
 	}); err != nil {
+		if result.left != "" && c.Ctx().Err() != nil { // nobody hears the answer
+			c.VM().config.Warn("std.sh.run: " + result.left)
+		}
 		return 0, err
 	}
 	return c.Return(resultTable(c.L, result))
@@ -74,6 +77,9 @@ func resultTable(l *lua.LState, r commandResult) *lua.LTable {
 	t.RawSetString("stderr", lua.LString(r.stderr))
 	if r.timedOut {
 		t.RawSetString("timed_out", lua.LTrue)
+	}
+	if r.left != "" {
+		t.RawSetString("left", lua.LString(r.left))
 	}
 	return t
 }

@@ -268,20 +268,43 @@ describe("client:tools", function()
     assert.is_nil(prompts[2])
   end)
 
-  it("fails alone where an answer cannot be read, and goes on", function()
-    for answer, why in pairs{
-      ['{"content":[{"type":"video"}]}'] = 'unrecognized content type "video"',
-      ['{"content":[{"type":"image","mimeType":"image/png","data":"!"}]}'] = "illegal base64",
-      ['"text"'] = "cannot unmarshal",
+  it("keeps of an odd answer what can be read: what the tool did has happened", function()
+    local png = { type = "image", source = { type = "base64", media_type = "image/png", data = "iVBORw0KGgo=" } }
+    local function words(text) return { type = "text", text = text } end
+    for answer, want in pairs{
+      ['{"content":[{"type":"text","text":"OK","annotations":[],"_meta":[]}],"_meta":[],"isError":0}'] = "OK",
+      ['{"content":[{"type":"text","text":"OK","annotations":{"audience":"user","priority":"high"}}],"isError":"false"}'] = "OK",
+      ['{"content":{"type":"text","text":"OK"}}'] = "OK",
+      ['{"content":["OK",null]}'] = "OK",
+      ['{"content":"OK"}'] = "OK",
+      ['{"content":[{"text":"OK"}]}'] = "OK",
+      ['{"content":[{"type":"text","text":9007199254740993}]}'] = "9007199254740993",
+      ['{"toolResult":"OK"}'] = "OK",
+      ['"OK"'] = "OK",
+      ["null"] = "",
+      ["{}"] = "",
+      ['{"rows":2}'] = '[a block that cannot be read: {"rows":2}]',
+      ['{"content":[{"type":"video","n":1},{"type":"text","text":"OK"},5]}'] =
+        { words('[a block that cannot be read: {"type":"video","n":1}]'), words("OK"), words("[a block that cannot be read: 5]") },
+      ['{"content":[{"type":"image","mimeType":"image/png","data":"!"},{"type":"text","text":"OK"}]}'] =
+        { words("[image, image/png: not shown, its data is no base64: illegal base64 data at input byte 0]"), words("OK") },
+      ['{"content":[{"type":"image","data":"data:image/png;base64,iVBORw0KGgo="},{"type":"image","data":"iVBORw0KGgo"},'
+        .. '{"type":"image","mimeType":"image/png","data":"iVBOR\\nw0KGgo=\\n"}]}'] = { png, png, png },
+      ['{"content":[{"type":"image","mimeType":"image/png","data":"-_-_"},{"type":"text","text":"OK"}]}'] =
+        { { type = "image", source = { type = "base64", media_type = "image/png", data = "+/+/" } }, words("OK") },
+      ['{"content":[{"type":"resource_link","uri":"a:b","name":"n","size":1.5,"icons":[{"src":"x","sizes":"any"}]}]}'] = "[resource a:b: n]",
+      ['{"content":[{"type":"resource","resource":{"uri":"a:b","text":"in","_meta":[]}}]}'] = "[resource a:b]\nin",
     } do
-      local client = server{ ["tools/list"] = LIST, ["tools/call"] = answer }
-      local tools = client:tools()
-      local ok, err = pcall(tools.db_look.handler, {})
-      assert.is_false(ok)
-      assert.same({ "server", false }, { knl.error(err).kind, knl.error(err).retryable or false })
-      assert.matches("tools/call db%.look: the answer cannot be used: ", knl.error(err).message)
-      assert.matches(why, knl.error(err).message)
-      assert.has_error(function() tools.fails.handler{} end, "no such row")
+      local got = server{ ["tools/list"] = LIST, ["tools/call"] = answer }:tools().db_look.handler{}
+      assert.equal(std.json.encode(want), std.json.encode(got), answer)
+    end
+  end)
+
+  it("takes isError for what it means", function()
+    for odd, fails in pairs{ ["true"] = true, ['"true"'] = true, ["1"] = true, ["null"] = false, ["[]"] = false, ['"no"'] = false } do
+      local tools = server{ ["tools/list"] = LIST, ["tools/call"] = '{"isError":' .. odd .. ',"content":[{"type":"text","text":"why","annotations":[]}]}' }:tools()
+      local ok, said = pcall(tools.db_look.handler, {})
+      assert.same({ not fails, "why" }, { ok, tostring(said) })
     end
   end)
 
@@ -343,6 +366,27 @@ describe("client:read", function()
   end)
 end)
 
+describe("client:read of an odd answer", function()
+  it("keeps the parts that can be read", function()
+    local uri = "mem:a"
+    for answer, want in pairs{
+      ['{"contents":[{"uri":"a","text":"R","_meta":[],"annotations":[],"mimeType":5}],"_meta":[]}'] = { { uri = "a", text = "R" } },
+      ['{"contents":{"uri":"a","text":"R"}}'] = { { uri = "a", text = "R" } },
+      ['{"contents":["R",null,7]}'] = { { uri = uri, text = "R" }, { uri = uri, text = "[a part that cannot be read: 7]" } },
+      ['{"contents":[{"uri":"b","blob":"AP-_"},{"uri":"c","blob":"!"}]}'] =
+        { { uri = "b", bytes = "\0\255\191" }, { uri = "c", text = '[a part that cannot be read: {"uri":"c","blob":"!"}]' } },
+      ['"R"'] = { { uri = uri, text = "R" } },
+      ["{}"] = {},
+    } do
+      local got = server{ ["resources/read"] = answer }:read(uri)
+      assert.equal(#want, #got, answer)
+      for i, part in ipairs(want) do
+        assert.same({ part.uri, part.text, part.bytes }, { got[i].uri, got[i].text, got[i].bytes })
+      end
+    end
+  end)
+end)
+
 describe("client:prompts", function()
   it("lists prompts with their arguments", function()
     local client = server{ ["prompts/list"] = '{"prompts":[{"name":"p","arguments":[{"name":"who","required":true}]}]}' }
@@ -362,6 +406,19 @@ describe("client:prompt", function()
     local s = knl.open{}
     s:append{ kind = "msg_user", data = { content = messages[1].content } }
     assert.has_error(function() client:prompt("p", { who = 3 }) end, "want text by name")
+  end)
+
+  it("keeps of an odd answer what can be read", function()
+    for _, answer in ipairs{
+      '{"description":["x"],"_meta":[],"messages":[{"role":"user","content":{"type":"text","text":"P","annotations":[]}}]}',
+      '{"messages":[{"role":"user","content":"P"}]}',
+      '{"messages":[{"content":[{"type":"text","text":"P"}]},null]}',
+      '{"messages":{"role":"user","content":"P"}}',
+      '{"messages":["P"]}',
+    } do
+      local got = server{ ["prompts/get"] = answer }:prompt("p")
+      assert.equal('{"messages":[{"content":[{"text":"P","type":"text"}],"role":"user"}]}', std.json.encode(got), answer)
+    end
   end)
 end)
 

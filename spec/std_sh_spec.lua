@@ -42,6 +42,12 @@ describe("std.sh.run", function()
     assert.equal(128 + 9, run("kill -9 $$").code)
   end)
 
+  it("leaves running what has made itself a session of its own", function()
+    local r = run("setsid sleep 600 >/dev/null 2>&1 & echo $!")
+    assert.equal(0, run("kill -9 " .. r.stdout).code)
+    assert.is_nil(r.left)
+  end)
+
   it("ends with its task, and leaves nothing running", function()
     local h = std.task.spawn(function() run("sleep 600") end)
     std.task.sleep(5)

@@ -83,6 +83,7 @@ type globals struct {
 
 func main() {
 	keepInherited()
+	collectOrphans()
 	ctx, end := context.WithCancelCause(context.Background())
 	a := &app{ui: newUI(os.Stdout, os.Stderr), name: "knl"}
 	a.ui.hear(end)

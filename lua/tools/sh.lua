@@ -4,8 +4,9 @@
 -- runs without a shell, and its first word must be one of the list; text is
 -- then split into words, quotes are heeded, and what only a shell understands
 -- (pipes, variables, globs) is refused. Without allow text goes to /bin/sh.
--- The answer is { code, stdout, stderr, timed_out? }; of a long output the head
--- and the tail are kept. A code that is not 0 is an answer like any other.
+-- The answer is { code, stdout, stderr, timed_out?, left? }; of a long output the
+-- head and the tail are kept. A code that is not 0 is an answer like any other;
+-- left says what of the command could not be ended, as what sudo starts.
 --
 -- It is no sandbox: a permitted program does what it can, and go run runs
 -- anything. Give the whole host less where that matters.
@@ -119,7 +120,8 @@ end
 local function description(opts)
   local text = "Runs a command to its end and answers { code, stdout, stderr }; code 0 is success."
   if not opts.allow then
-    return text .. " Text goes to /bin/sh."
+    return text .. " Text goes to /bin/sh. What it leaves in the background ends with it; "
+      .. "a server that must stay is started with setsid: setsid server >server.log 2>&1 &"
   end
   return text .. " There is no shell; the programs are: " .. table.concat(opts.allow, ", ") .. "."
 end
