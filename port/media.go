@@ -72,7 +72,7 @@ func (s mediaSource) tidy(block string) (mediaSource, string) {
 			return mediaSource{Type: "text", MediaType: "text/plain", Data: string(text)}, block
 		}
 	}
-	if is := typeOf(s.Data); is != "" {
+	if is := typeOf(s.Data); is != "" && (is != "image/bmp" || block == "image") { // two letters make no bitmap of a document
 		s.MediaType = is
 		if block = "image"; is == pdfType {
 			block = "document"

@@ -151,6 +151,7 @@ func TestAFileIsWhatItsBytesAre(t *testing.T) {
 		for bytes, is := range map[string]string{"BM......": "image/bmp", "II*\x00....": "image/tiff", "\x00\x00\x00\x18ftypheic....": "image/heic"} {
 			require.Contains(t, bodyWith(t, target, block("image", "image/jpeg", bytes)), `cannot be sent: got the media type \"`+is+`\", want one of image/png`)
 		}
+		require.Contains(t, bodyWith(t, target, block("document", "application/octet-stream", "BM;a;b")), `cannot be sent: got the media type \"application/octet-stream\"`)
 		require.Contains(t, bodyWith(t, target, block("document", "text/plain", "BMW, GIF8 and %PDF-")), `BMW, GIF8 and %PDF-`)
 	}
 }

@@ -15,24 +15,26 @@ import (
 var overflows = sync.OnceValue(func() *regexp.Regexp {
 	const context = `((the|this|your|available|allowed|maximum|max|model|model's) ){0,5}context (length|window|size|limit)`
 	return anyOf(
-		`maximum context length( is|:) [\d,]+`, // OpenAI, vllm, Azure, DeepSeek, openrouter
+		`maximum context length( is|:| of) [\d,]+`, // OpenAI, vllm, Azure, DeepSeek, openrouter
 		`\b(prompt|inputs?|request|tokens|token count|messages|conversation)( length)?( \([^()]{1,40}\))? (exceeds?|exceeded|is (longer|larger|greater) than) `+context, // OpenAI's Responses, llama.cpp, ollama, SGLang, Cloudflare
-		`input length and .max_tokens. exceed context limit`,                                      // Anthropic, Bedrock
-		`(prompt|input)( \([\d,]+ tokens\))? is too long`,                                         // Anthropic, Bedrock, Fireworks, vllm
-		`input tokens exceed the configured limit of [\d,]+`,                                      // OpenAI
-		`reduce the length of the (messages|prompt)`,                                              // Azure, Groq, Cerebras
-		`input token count( is)?( \(?[\d,]+\)?)?,? (exceeds the maximum|but model only supports)`, // Gemini, Vertex
-		`maximum prompt length is [\d,]+`,                                                         // xAI
-		`too large for model with [\d,]+ maximum context length`,                                  // Mistral
-		`prompt length( \([\d,]+\)| [\d,]+) exceeds (the )?max`,                                   // TensorRT-LLM, vllm
-		`prompt \(length [\d,]+\) is longer than the maximum model length`,                        // vllm
-		`the model's context length is only [\d,]+`,                                               // vllm
-		`max_tokens must be at least 1, got -`,                                                    // vllm: what is left for the completion
-		`tokens \+ .?max_new_tokens.? must be <= [\d,]+`,                                          // Together, TGI
-		`.?inputs.? must have less than [\d,]+ tokens`,                                            // TGI
-		`context size has been exceeded`,                                                          // llama.cpp
-		`prompt too long; exceeded max context length`,                                            // ollama
-		`loaded with context length of only [\d,]+`,                                               // LM Studio, as the next two
+		`input length and .max_tokens. exceed context limit`,                                                             // Anthropic, Bedrock
+		`(prompt|input)( \([^()]{1,40}\))? is too long`,                                                                  // Anthropic, Bedrock, Fireworks, vllm
+		`input length( \([\d,]+ tokens\))? exceeds the maximum allowed length`,                                           // SGLang
+		`context (length|window|size|limit) (is |was |has been )?exceeded`,                                               // llama.cpp, and whoever says it in its fewest words
+		`input tokens exceed the configured limit of [\d,]+`,                                                             // OpenAI
+		`reduce the length of (the|your) (input )?(messages|prompt)`,                                                     // Azure, Groq, Cerebras
+		`input token count( is)?( \(?[\d,]+\)?)?,? (exceeds the maximum|but (the )?model (only supports|supports only))`, // Gemini, Vertex
+		`maximum prompt length is [\d,]+`,                                                                                // xAI
+		`too large for model with [\d,]+ maximum context length`,                                                         // Mistral
+		`prompt length( \([\d,]+\)| [\d,]+) exceeds (the )?max`,                                                          // TensorRT-LLM, vllm
+		`prompt \(length [\d,]+\) is longer than the maximum model length`,                                               // vllm
+		`prompt_tokens \([\d,]+\) must be less than max_seq_len`,                                                         // LMDeploy
+		`the model's context length is only [\d,]+`,                                                                      // vllm
+		`max_tokens must be at least 1, got -`,                                                                           // vllm: what is left for the completion
+		`tokens \+ .?max_new_tokens.? must be <= [\d,]+`,                                                                 // Together, TGI
+		`.?inputs.? must have less than [\d,]+ tokens`,                                                                   // TGI
+		`prompt too long; exceeded max context length`,                                                                   // ollama
+		`loaded with context length of only [\d,]+`,                                                                      // LM Studio, as the next two
 		`initial prompt is greater than the context length`,
 		`reached context length of [\d,]+ tokens`,
 		`context window exceeds limit`,                     // MiniMax
@@ -50,7 +52,7 @@ var overflows = sync.OnceValue(func() *regexp.Regexp {
 
 // overflowCodes are the words of programs for the same.
 var overflowCodes = sync.OnceValue(func() *regexp.Regexp {
-	return codes(`context_length_exceeded`, `exceed_context_size_error`, `model_max_prompt_tokens_exceeded`) // OpenAI, llama.cpp, Copilot
+	return codes(`context_length_exceeded`, `context_window_exceeded`, `exceed_context_size_error`, `model_max_prompt_tokens_exceeded`) // OpenAI, llama.cpp, Copilot
 })
 
 // overflows says whether a prompt is too long, by what the provider said.
