@@ -230,7 +230,7 @@ func (o operation) value(at int) lua.LValue {
 // where what the field was looked up in has one of a near name.
 func (o operation) meant(name string) string {
 	load := o.loader(o.at, argA(o.inst(o.at)))
-	if load < 0 || !o.live {
+	if load < 0 {
 		return ""
 	}
 	best, bestDistance := "", (len(name)+1)/2

@@ -98,16 +98,13 @@ func clearer(t *thread, text string) lua.LValue {
 // deadCall names what the innermost Lua frame tried to call, and what it may have
 // meant.
 func (t *thread) deadCall() string {
-	name := ""
-	eachFrame(t.L, func(f *frame) bool {
-		name = calledAs(f)
-		return false
-	})
 	o, ok := failedIn(t)
-	if name == "" || !ok {
-		return "attempt to call a value that is not a function"
+	if ok && o.live { // else a host function called it
+		if name := calledAs(&frame{fn: o.fn, pc: o.at + 1}); name != "" {
+			return fmt.Sprintf("attempt to call %q, which is not a function%s", name, o.meant(name))
+		}
 	}
-	return fmt.Sprintf("attempt to call %q, which is not a function%s", name, o.meant(name))
+	return "attempt to call a value that is not a function"
 }
 
 // goError answers r as Go code gets it.

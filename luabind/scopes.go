@@ -168,26 +168,12 @@ func (s *scopes) within(f *ast.FunctionExpr, parameters ...string) {
 }
 
 // functions goes through the functions in an expression or some.
-func (s *scopes) functions(in any) { s.below(reflect.ValueOf(in)) }
-
-func (s *scopes) below(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Interface, reflect.Pointer:
-		if v.IsNil() {
-			return
-		}
-		if f, ok := v.Interface().(*ast.FunctionExpr); ok {
+func (s *scopes) functions(in any) {
+	holds(reflect.ValueOf(in), func(node any) (found, skip bool) {
+		f, ok := node.(*ast.FunctionExpr)
+		if ok {
 			s.within(f)
-			return
 		}
-		s.below(v.Elem())
-	case reflect.Struct:
-		for i := range v.NumField() {
-			s.below(v.Field(i))
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			s.below(v.Index(i))
-		}
-	}
+		return false, ok
+	})
 }
